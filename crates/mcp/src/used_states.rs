@@ -326,6 +326,7 @@ mod tests {
             era: None,
             capabilities: Capabilities::default(),
             principal: "local".into(),
+            respondent: None,
             name: None,
             is_remote: false,
             is_local: true,

@@ -120,7 +120,7 @@ fn serve(args: &Args, context: &mut Context) -> anyhow::Result<Exit> {
         respondents: config.respondents(),
     };
     let has_browser = browser::may_open(context);
-    let resource = config.tokens.protected_resource()?;
+    let resource = config.tokens.protected_resource(config.pages.issuer())?;
     let add = move |builder: Builder| {
         let builder = builder.gateway(options);
         let builder = match resource {

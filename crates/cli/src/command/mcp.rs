@@ -96,7 +96,7 @@ async fn serve(
     context: &mut Context,
 ) -> anyhow::Result<Exit> {
     let address = args.address(config)?;
-    let resource = config.tokens.protected_resource()?;
+    let resource = config.tokens.protected_resource(config.pages.issuer())?;
     let resource = resource.filter(|_| address.is_some());
     let telemetry = service::start_logging(config, context)?;
     let mut signals = Signals::listen().context("cannot listen for signals")?;

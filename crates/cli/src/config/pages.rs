@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use entreat::service::identity::{HeaderIdentity, Identity, ProxyRange};
+use entreat::service::resource::PageIssuer;
 use entreat::service::{Tls, UploadSettings};
 
 use super::sign_in::SignIn;
@@ -134,6 +135,14 @@ impl Pages {
         match self.kind {
             Kind::Local => false,
             Kind::Header | Kind::Assertion | Kind::Oidc => true,
+        }
+    }
+
+    /// Where visitors sign in, if they do.
+    pub(crate) fn issuer(&self) -> Option<PageIssuer> {
+        match self.kind {
+            Kind::Oidc | Kind::Assertion => self.sign_in.page_issuer(),
+            Kind::Local | Kind::Header => None,
         }
     }
 

@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use entreat::service::identity::{
     AssertionIdentity, ClaimNames, Identity, OidcIdentity, OidcSettings,
 };
+use entreat::service::resource::PageIssuer;
 use entreat_wire::issuer::{Issuer, IssuerSettings};
 
 use super::pages::Kind;
@@ -149,6 +150,14 @@ impl SignIn {
     /// Whether questions may name people by e-mail.
     pub(crate) fn trusts_email(&self) -> bool {
         self.trust_email
+    }
+
+    /// The issuer, and the claim that is a person's subject.
+    pub(super) fn page_issuer(&self) -> Option<PageIssuer> {
+        Some(PageIssuer {
+            issuer: self.issuer.clone()?,
+            subject_claim: self.subject_claim(),
+        })
     }
 
     /// The issuer, if there is one.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use entreat::service::resource::{
-    ProtectedResource, ResourceUrl, Respondents, SameClaim, SamePerson, TrustedIssuer,
+    PageIssuer, ProtectedResource, ResourceUrl, Respondents, SameClaim, SamePerson, TrustedIssuer,
 };
 use entreat_wire::issuer::{ClientCredentials, Issuer, IssuerSettings};
 
@@ -116,14 +116,17 @@ impl TokenConfig {
         self.resource.as_ref()
     }
 
-    /// Prepares the resource, if one is configured.
-    pub(crate) fn protected_resource(&self) -> anyhow::Result<Option<ProtectedResource>> {
+    /// Prepares the resource, if one is configured. `pages` is where visitors of pages sign in.
+    pub(crate) fn protected_resource(
+        &self,
+        pages: Option<PageIssuer>,
+    ) -> anyhow::Result<Option<ProtectedResource>> {
         let Some(url) = &self.resource else {
             return Ok(None);
         };
         let issuers = self.issuers.iter().map(IssuerConfig::trusted);
         let respondents = Respondents {
-            pages: None,
+            pages,
             same: self.same.clone(),
         };
         let issuers = issuers.collect::<anyhow::Result<_>>()?;

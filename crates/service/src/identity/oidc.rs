@@ -494,15 +494,13 @@ impl SignIn {
         let checked = issuer.check_logout_token(token, &settings.client_id, now);
         let claims = checked.await?;
         let expires = now.after(settings.session).after(CLOCK_SKEW);
-        match claims.text("sid") {
-            Some(sid) => self.sign_outs.end_sid(sid, expires).await?,
-            None => {
-                // Times of tokens have no fractions: the whole second counts.
-                let issued = time(&claims, "iat").unwrap_or(now);
-                self.sign_outs
-                    .end_subject(&claims.subject, issued, expires)
-                    .await?;
-            }
+        if let Some(sid) = claims.text("sid") {
+            self.sign_outs.end_sid(sid, expires).await?;
+        } else {
+            // Times of tokens have no fractions: the whole second counts.
+            let issued = time(&claims, "iat").unwrap_or(now);
+            let subject = &claims.subject;
+            self.sign_outs.end_subject(subject, issued, expires).await?;
         }
         Ok(())
     }

@@ -24,7 +24,7 @@ use super::closing;
 use super::frame::{Frame, html, notice};
 use super::guard::may_be_same_origin;
 use super::texts::Texts;
-use super::token::{Browser, Target};
+use super::token::{Browser, FormPerson, Target};
 use super::visit::{QuestionVisit, cookie_value, language};
 use crate::http::json;
 use crate::identity::Account;
@@ -444,7 +444,7 @@ async fn own_form(
         .collect();
     let (_, token) = form.iter().find(|(name, _)| name == "_csrf")?;
     let keys = &site.keys;
-    let is_own = keys.person_of_form(Target::Account, &browser, token) == Some(None);
+    let is_own = keys.person_of_form(Target::Account, &browser, token) == Some(FormPerson(None));
     is_own.then_some((browser, form))
 }
 

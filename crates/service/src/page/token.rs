@@ -43,6 +43,10 @@ enum Purpose<'b> {
 /// [`Person::digest`]: crate::identity::Person::digest
 pub(super) type PersonDigest = [u8; 16];
 
+/// For whom a form was rendered; `None` if for somebody without a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct FormPerson(pub(super) Option<PersonDigest>);
+
 /// How access was granted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
@@ -128,13 +132,13 @@ impl TokenKeys {
         target: Target,
         browser: &Browser,
         token: &str,
-    ) -> Option<Option<PersonDigest>> {
+    ) -> Option<FormPerson> {
         let (person, token) = match token.split_once('.') {
             Some((person, token)) => (Some(decode_person(person)?), token),
             None => (None, token),
         };
         self.accepts(target, Purpose::Form(browser, person.as_ref()), token)
-            .then_some(person)
+            .then_some(FormPerson(person))
     }
 
     /// The session of an operator who entered a key: bound to the browser, and without the key.

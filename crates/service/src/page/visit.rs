@@ -21,7 +21,7 @@ use super::frame::notice;
 use super::guard::may_be_same_origin;
 use super::posted::Posted;
 use super::texts::Texts;
-use super::token::{Access, Browser, PersonDigest, Target};
+use super::token::{Access, Browser, FormPerson, PersonDigest, Target};
 #[cfg(feature = "sign-in")]
 use crate::identity::oidc::OpenSession;
 use crate::identity::{Person, Unidentified};
@@ -213,7 +213,7 @@ impl Visit {
 
     /// Returns for which person a form with this CSRF token was rendered, if it was for this
     /// browser.
-    pub(super) fn person_of_form(&self, token: &str) -> Option<Option<PersonDigest>> {
+    pub(super) fn person_of_form(&self, token: &str) -> Option<FormPerson> {
         let keys = &self.site.keys;
         keys.person_of_form(self.target, &self.browser, token)
     }
@@ -221,7 +221,7 @@ impl Visit {
     /// Whether a CSRF token is valid for this browser and person.
     pub(super) fn is_own_form(&self, token: Option<&str>) -> bool {
         let person = token.and_then(|token| self.person_of_form(token));
-        person.is_some_and(|person| person == self.person_digest)
+        person.is_some_and(|person| person.0 == self.person_digest)
     }
 
     /// Who acts, as questions keep it.
@@ -399,7 +399,7 @@ impl QuestionVisit {
     /// Saves a post as the draft of the person for whom its form was rendered.
     pub(super) async fn save_for_author(&mut self, posted: &mut Posted) -> bool {
         let token = posted.token().and_then(|it| self.visit.person_of_form(it));
-        let Some(person) = token else {
+        let Some(FormPerson(person)) = token else {
             return false;
         };
         self.visit.person_digest = person;

@@ -96,11 +96,11 @@ mod tests {
         }
     }
 
-    fn pages(issuer: &str) -> Option<PageIssuer> {
-        Some(PageIssuer {
+    fn pages(issuer: &str) -> PageIssuer {
+        PageIssuer {
             issuer: issuer.to_owned(),
             subject_claim: "sub".to_owned(),
-        })
+        }
     }
 
     fn of(respondents: &Respondents, more: &Value) -> Option<String> {
@@ -112,12 +112,12 @@ mod tests {
     #[test]
     fn people_of_one_issuer_are_the_same_and_others_are_unknown() {
         let mut respondents = Respondents {
-            pages: pages("https://tokens.example"),
+            pages: Some(pages("https://tokens.example")),
             same: Vec::new(),
         };
         let expected = Some("https://tokens.example#t-1".to_owned());
         assert_eq!(of(&respondents, &json!({})), expected);
-        respondents.pages = pages("https://pages.example");
+        respondents.pages = Some(pages("https://pages.example"));
         assert_eq!(of(&respondents, &json!({})), None);
         respondents.pages = None;
         assert_eq!(of(&respondents, &json!({})), None);
@@ -132,7 +132,7 @@ mod tests {
             equals: SameClaim::Subject,
         };
         let mut respondents = Respondents {
-            pages: pages("https://pages.example"),
+            pages: Some(pages("https://pages.example")),
             same: vec![same],
         };
         let found = of(&respondents, &json!({"oid": "o-1"}));

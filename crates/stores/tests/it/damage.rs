@@ -328,10 +328,11 @@ async fn questions_of_the_format_before_are_found_by_their_respondent() {
     let path = folder.path().join("store.db");
     let store = open(&path).unwrap();
     let mut ids = Vec::new();
-    for number in 0..6 {
+    let respondents = ["email:Ada@example.com", "bob"].into_iter().cycle();
+    for (number, respondent) in (0..6).zip(respondents) {
         let mut record = records::pending("asker", at(number), number);
         record.to_mut().request.extras = Some(Arc::new(Extras {
-            respondent: Some(["email:Ada@example.com", "bob"][number as usize % 2].into()),
+            respondent: Some(respondent.into()),
             ..Extras::default()
         }));
         store.create(record.clone()).await.unwrap();

@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    fn rsa(bytes: usize, more: Value) -> Value {
+    fn rsa(bytes: usize, more: &Value) -> Value {
         let modulus = URL_SAFE_NO_PAD.encode(vec![0x81; bytes]);
         let mut key = json!({"kty": "RSA", "n": modulus, "e": "AQAB", "kid": "a"});
         let more = more.as_object().unwrap().clone();
@@ -192,35 +192,35 @@ mod tests {
     #[test]
     fn keys_for_something_else_or_too_weak_ones_are_left_out() {
         for key in [
-            rsa(255, json!({})),
-            rsa(1025, json!({})),
-            rsa(256, json!({"use": "enc"})),
-            rsa(256, json!({"key_ops": ["encrypt"]})),
-            rsa(256, json!({"alg": "RSA-OAEP"})),
-            rsa(256, json!({"alg": "HS256"})),
-            rsa(256, json!({"alg": "ES256"})),
-            rsa(256, json!({"d": "AQAB"})),
-            rsa(256, json!({"e": "AQABAQAB"})),
+            rsa(255, &json!({})),
+            rsa(1025, &json!({})),
+            rsa(256, &json!({"use": "enc"})),
+            rsa(256, &json!({"key_ops": ["encrypt"]})),
+            rsa(256, &json!({"alg": "RSA-OAEP"})),
+            rsa(256, &json!({"alg": "HS256"})),
+            rsa(256, &json!({"alg": "ES256"})),
+            rsa(256, &json!({"d": "AQAB"})),
+            rsa(256, &json!({"e": "AQABAQAB"})),
             json!({"kty": "oct", "k": "c2VjcmV0", "kid": "a"}),
             json!({"kty": "EC", "crv": "P-256", "x": "AQ", "y": "AQ"}),
             json!({"kty": "EC", "crv": "P-521", "x": "AQ", "y": "AQ"}),
             json!("key"),
         ] {
             assert!(set(std::slice::from_ref(&key)).is_err(), "{key}");
-            let found = set(&[key.clone(), rsa(256, json!({"kid": "b"}))]).unwrap();
+            let found = set(&[key.clone(), rsa(256, &json!({"kid": "b"}))]).unwrap();
             assert_eq!(found.0.len(), 1, "{key}");
         }
         let zeros = URL_SAFE_NO_PAD.encode([&[0], &*vec![0x81; 256]].concat());
-        let found = set(&[rsa(256, json!({"n": zeros}))]).unwrap();
-        assert_eq!(found, set(&[rsa(256, json!({}))]).unwrap());
+        let found = set(&[rsa(256, &json!({"n": zeros}))]).unwrap();
+        assert_eq!(found, set(&[rsa(256, &json!({}))]).unwrap());
     }
 
     #[test]
     fn a_token_without_key_id_is_only_checked_with_the_only_key_that_fits() {
-        let one = set(&[rsa(256, json!({"alg": "RS256"}))]).unwrap();
+        let one = set(&[rsa(256, &json!({"alg": "RS256"}))]).unwrap();
         assert_eq!(one.candidates(None, Algorithm::Rs256).len(), 1);
         assert!(one.candidates(None, Algorithm::Ps256).is_empty());
-        let two = set(&[rsa(256, json!({})), rsa(256, json!({"kid": "b"}))]).unwrap();
+        let two = set(&[rsa(256, &json!({})), rsa(256, &json!({"kid": "b"}))]).unwrap();
         assert!(two.candidates(None, Algorithm::Rs256).is_empty());
         assert_eq!(two.candidates(Some("b"), Algorithm::Rs256).len(), 1);
         assert!(two.candidates(Some("c"), Algorithm::Rs256).is_empty());

@@ -281,7 +281,7 @@ impl Form {
     /// Whether it was rendered for this browser.
     fn is_own(&self, site: &Site, browser: &Browser) -> bool {
         let token = self.get("_csrf");
-        site.keys.person_of_form(Target::Board, browser, token) == Some(None)
+        site.keys.person_of_form(Target::Board, browser, token) == Some(FormPerson(None))
     }
 }
 

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use entreat_core::Status;
 use entreat_engine::store::{Query, Respondents};
-use entreat_engine::{ActError, MAX_PAGE, StatusFilter};
+use entreat_engine::{ActError, MAX_PAGE, Snapshot, StatusFilter};
 
 use super::OperatorVisit;
 use super::filter::{Choice, Filter};
@@ -80,7 +80,7 @@ async fn load(
             if !snapshot.lifecycle().is_live() && filter.matches(snapshot, now) {
                 rows.push(Row::new(&visit.site, visit.texts, snapshot, now));
                 if rows.len() == PAGE {
-                    let is_last = page.elicitations.last().map(|last| last.id()) == query.before;
+                    let is_last = page.elicitations.last().map(Snapshot::id) == query.before;
                     let has_more = !is_last || page.next.is_some();
                     return Ok((rows, has_more.then(|| snapshot.id().to_string())));
                 }
