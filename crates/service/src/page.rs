@@ -232,7 +232,7 @@ impl Pages {
         if site.sign_in.is_none() {
             return router;
         }
-        let routes = Router::new()
+        let sign_in = Router::new()
             .route("/sign-in/callback", get(sign_in::callback))
             .route(
                 "/sign-in/back-channel-logout",
@@ -242,7 +242,7 @@ impl Pages {
             .route("/signed-out", get(sign_in::signed_out))
             .with_state(site.clone());
         router
-            .merge(routes)
+            .merge(sign_in)
             .layer(from_fn_with_state(site.clone(), sign_in::intercept))
     }
 }

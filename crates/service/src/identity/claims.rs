@@ -42,8 +42,8 @@ impl ClaimNames {
         if subject.is_empty() {
             return None;
         }
-        let names = ["name", "preferred_username", "email"].into_iter();
-        let shown_as = names.filter_map(|name| claims.text(name)).next();
+        let mut names = ["name", "preferred_username", "email"].into_iter();
+        let shown_as = names.find_map(|name| claims.text(name));
         let shown_as: String = shown_as
             .unwrap_or(subject)
             .chars()

@@ -494,15 +494,14 @@ impl SignIn {
         let checked = issuer.check_logout_token(token, &settings.client_id, now);
         let claims = checked.await?;
         let expires = now.after(settings.session).after(CLOCK_SKEW);
-        match claims.text("sid") {
-            Some(sid) => self.sign_outs.end_sid(sid, expires).await?,
-            None => {
-                // Times of tokens have no fractions: the whole second counts.
-                let issued = time(&claims, "iat").unwrap_or(now);
-                self.sign_outs
-                    .end_subject(&claims.subject, issued, expires)
-                    .await?;
-            }
+        if let Some(sid) = claims.text("sid") {
+            self.sign_outs.end_sid(sid, expires).await?;
+        } else {
+            // Times of tokens have no fractions: the whole second counts.
+            let issued = time(&claims, "iat").unwrap_or(now);
+            self.sign_outs
+                .end_subject(&claims.subject, issued, expires)
+                .await?;
         }
         Ok(())
     }
@@ -510,9 +509,10 @@ impl SignIn {
     /// The prompt that lets people choose an account. Every provider has to offer a new sign-in,
     /// except that Google's offers a choice in its place.
     fn other_account(&self) -> &'static str {
-        match self.identity.issuer.url() {
-            "https://accounts.google.com" => "select_account",
-            _ => "login",
+        if self.identity.issuer.url() == "https://accounts.google.com" {
+            "select_account"
+        } else {
+            "login"
         }
     }
 

@@ -121,6 +121,10 @@ impl TokenKeys {
     }
 
     /// Returns for which person a form with this token was rendered, if it was for this browser.
+    #[expect(
+        clippy::option_option,
+        reason = "a form of somebody without a name is not a forged one"
+    )]
     pub(super) fn person_of_form(
         &self,
         target: Target,

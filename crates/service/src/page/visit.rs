@@ -205,6 +205,10 @@ impl Visit {
 
     /// Returns for which person a form with this CSRF token was rendered, if it was for this
     /// browser.
+    #[expect(
+        clippy::option_option,
+        reason = "a form of somebody without a name is not a forged one"
+    )]
     pub(super) fn person_of_form(&self, token: &str) -> Option<Option<PersonDigest>> {
         let keys = &self.site.keys;
         keys.person_of_form(self.target, &self.browser, token)
