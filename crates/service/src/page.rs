@@ -244,7 +244,7 @@ impl Pages {
         if site.sign_in.is_none() {
             return router;
         }
-        let pages = Router::new()
+        let sign_in = Router::new()
             .route("/sign-in/callback", get(sign_in::callback))
             .route(
                 "/sign-in/back-channel-logout",
@@ -254,7 +254,7 @@ impl Pages {
             .route("/signed-out", get(sign_in::signed_out))
             .with_state(site.clone());
         router
-            .merge(pages)
+            .merge(sign_in)
             .layer(from_fn_with_state(site.clone(), sign_in::intercept))
     }
 }

@@ -499,8 +499,9 @@ impl SignIn {
         } else {
             // Times of tokens have no fractions: the whole second counts.
             let issued = time(&claims, "iat").unwrap_or(now);
-            let subject = &claims.subject;
-            self.sign_outs.end_subject(subject, issued, expires).await?;
+            self.sign_outs
+                .end_subject(&claims.subject, issued, expires)
+                .await?;
         }
         Ok(())
     }
@@ -508,9 +509,10 @@ impl SignIn {
     /// The prompt that lets people choose an account. Every provider has to offer a new sign-in,
     /// except that Google's offers a choice in its place.
     fn other_account(&self) -> &'static str {
-        match self.identity.issuer.url() {
-            "https://accounts.google.com" => "select_account",
-            _ => "login",
+        if self.identity.issuer.url() == "https://accounts.google.com" {
+            "select_account"
+        } else {
+            "login"
         }
     }
 

@@ -85,12 +85,8 @@ impl Realm {
     }
 
     fn browser(&self) -> Browser {
-        self.browser_at(&self.site)
-    }
-
-    fn browser_at(&self, site: &Site) -> Browser {
         Browser {
-            site: format!("http://{}", site.server.address),
+            site: format!("http://{}", self.site.server.address),
             cookies: BTreeMap::new(),
         }
     }
@@ -106,7 +102,7 @@ impl Realm {
     async fn sign_in(&self, browser: &mut Browser, subject: &str, path: &str) -> Page {
         self.provider.sign_in_as(subject, json!({"name": subject}));
         let page = browser.open(path).await;
-        let callback = browser.to_provider(&page).await;
+        let callback = browser.reach_provider(&page).await;
         browser.follow(&callback).await
     }
 }
@@ -201,7 +197,7 @@ impl Browser {
     }
 
     /// Signs in at the provider; returns the address that it sends the browser back to.
-    async fn to_provider(&mut self, page: &Page) -> String {
+    async fn reach_provider(&mut self, page: &Page) -> String {
         let address = self.start(page).await;
         self.at_provider(&address).await
     }

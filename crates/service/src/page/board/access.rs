@@ -25,7 +25,7 @@ use crate::page::Site;
 use crate::page::frame::{Frame, html, notice};
 use crate::page::guard::may_be_same_origin;
 use crate::page::texts::{NoticeTexts, Texts};
-use crate::page::token::{Browser, Target};
+use crate::page::token::{Browser, FormPerson, Target};
 use crate::page::visit::{Unknown, cookie_value, language};
 
 /// How long an operator who entered a key stays: a shift.

@@ -70,7 +70,7 @@ async fn a_callback_works_once_and_only_in_the_browser_that_began() {
     realm.provider.sign_in_as("mallory", json!({}));
     let mut mallory = realm.browser();
     let page = mallory.open("/inbox").await;
-    let callback = mallory.to_provider(&page).await;
+    let callback = mallory.reach_provider(&page).await;
     // Alice opens Mallory's callback: with a cookie of her own, and without any.
     for opened_before in [true, false] {
         let mut alice = realm.browser();
@@ -102,7 +102,7 @@ async fn a_state_that_is_old_altered_or_of_another_time_is_refused() {
     realm.provider.sign_in_as("ada", json!({}));
     let mut browser = realm.browser();
     let page = browser.open("/inbox").await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     let state = between(&callback, "state=", "&");
     let altered = callback.replace(&state, &format!("{}A", &state[..state.len() - 1]));
     let double = format!("{callback}&code=another");
@@ -117,7 +117,7 @@ async fn a_state_that_is_old_altered_or_of_another_time_is_refused() {
         assert!(!browser.has_session());
     }
     let page = browser.open("/inbox").await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     realm.site.world.pass(Duration::from_secs(601)).await;
     assert!(browser.follow(&callback).await.is_sign_in());
     assert!(!browser.has_session());
@@ -182,7 +182,7 @@ async fn keys_that_change_between_redirect_and_callback_are_fetched_again() {
     realm.provider.sign_in_as("bob", json!({}));
     let mut browser = realm.browser();
     let page = browser.open("/inbox").await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     realm.site.world.pass(Duration::from_secs(31)).await;
     realm.provider.rotate_key();
     let page = browser.follow(&callback).await;
@@ -195,7 +195,7 @@ async fn while_the_provider_is_down_sessions_go_on_and_sign_ins_are_put_off() {
     let mut ada = realm.signed_in("ada").await;
     let mut bob = realm.browser();
     let page = bob.open("/inbox").await;
-    let callback = bob.to_provider(&page).await;
+    let callback = bob.reach_provider(&page).await;
     realm.provider.lie(Lie::Down);
     let page = bob.follow(&callback).await;
     assert!(
@@ -216,7 +216,7 @@ async fn no_code_state_token_cookie_or_name_is_logged() {
     let id = realm.ask("canary-subject").await;
     let mut browser = realm.browser();
     let page = browser.open(&realm.path(id)).await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     browser.follow(&callback).await;
     browser.follow(&callback).await;
     let url = Url::parse(&callback).unwrap();

@@ -29,7 +29,7 @@ async fn an_old_sign_in_is_renewed_before_the_answer_is_sent() {
     let again = browser.open(sent.location()).await;
     assert!(again.text.contains("Sign in again to send"));
     assert!(again.text.contains("ada"));
-    let callback = browser.to_provider(&again).await;
+    let callback = browser.reach_provider(&again).await;
     let review = browser.follow(&callback).await;
     // What was typed is there, ready to be sent.
     assert_eq!(review.path, format!("{}/review", page.path));
@@ -53,7 +53,7 @@ async fn a_sign_in_of_this_moment_can_be_asked_for() {
         .post(&page.path, &answers(&page.csrf(), "send"))
         .await;
     let again = browser.open(sent.location()).await;
-    let callback = browser.to_provider(&again).await;
+    let callback = browser.reach_provider(&again).await;
     let review = browser.follow(&callback).await;
     // However long the review takes, within ten minutes.
     realm.site.world.pass(Duration::from_secs(300)).await;
@@ -87,7 +87,7 @@ async fn a_class_of_authentication_is_asked_for_and_checked() {
         refused.text
     );
     assert!(refused.text.contains("You were not signed in"));
-    let callback = browser.to_provider(&again).await;
+    let callback = browser.reach_provider(&again).await;
     let review = browser.follow(&callback).await;
     let fields = [("_csrf", &*review.csrf()), ("_do", "send")];
     browser.post(&page.path, &fields).await;
@@ -109,7 +109,7 @@ async fn whoever_signs_in_again_as_somebody_else_sends_nothing() {
         .await;
     let again = browser.open(sent.location()).await;
     realm.provider.sign_in_as("bob", json!({}));
-    let callback = browser.to_provider(&again).await;
+    let callback = browser.reach_provider(&again).await;
     let lost = browser.follow(&callback).await;
     assert!(lost.is_not_found());
     assert!(lost.text.contains("Use another account"));

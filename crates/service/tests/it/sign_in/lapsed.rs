@@ -89,7 +89,7 @@ async fn people_of_one_group_do_not_see_what_another_one_types() {
         realm.provider.sign_in_as(subject, claims);
         let mut browser = realm.browser();
         let page = browser.open(&realm.path(id)).await;
-        let callback = browser.to_provider(&page).await;
+        let callback = browser.reach_provider(&page).await;
         let page = browser.follow(&callback).await;
         assert_eq!(page.status, StatusCode::OK);
         tabs.push((browser, page));
@@ -127,7 +127,7 @@ impl Realm {
         let mut tab = browser.clone();
         tab.cookies.remove("entreat-session");
         let page = tab.open("/inbox").await;
-        let callback = tab.to_provider(&page).await;
+        let callback = tab.reach_provider(&page).await;
         tab.follow(&callback).await;
         browser.cookies = tab.cookies;
     }

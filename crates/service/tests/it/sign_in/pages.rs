@@ -63,7 +63,7 @@ async fn ten_tabs_of_one_browser_sign_in_at_once() {
     let page = browser.open(&realm.path(id)).await;
     let mut callbacks = Vec::new();
     for _ in 0..10 {
-        callbacks.push(browser.to_provider(&page).await);
+        callbacks.push(browser.reach_provider(&page).await);
     }
     // Nothing is kept for each attempt.
     assert_eq!(browser.cookies.len(), 1, "{:?}", browser.cookies.keys());
@@ -126,7 +126,7 @@ async fn any_node_takes_what_another_began() {
     realm.provider.sign_in_as("ada", json!({}));
     let mut browser = realm.browser();
     let page = browser.open(&realm.path(id)).await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     let elsewhere = format!("http://{}", other.server.address);
     let callback_there = callback.replace(&browser.site, &elsewhere);
     let done = browser.fetch(Method::GET, &callback_there, None).await;
@@ -151,7 +151,7 @@ async fn many_groups_do_not_fill_the_cookie() {
     realm.provider.sign_in_as("ada", claims);
     let mut browser = realm.browser();
     let page = browser.open("/inbox").await;
-    let callback = browser.to_provider(&page).await;
+    let callback = browser.reach_provider(&page).await;
     let page = browser.follow(&callback).await;
     assert_eq!(page.status, StatusCode::OK);
     let cookie = &browser.cookies["entreat-session"];

@@ -111,7 +111,7 @@ impl Case {
             .sign_in_as("root", json!({"roles": ["operator"]}));
         let mut operator = realm.browser();
         let start = operator.open("/inbox").await;
-        let callback = operator.to_provider(&start).await;
+        let callback = operator.reach_provider(&start).await;
         operator.follow(&callback).await;
         let mut seen = realm.browser();
         seen.open(&link).await;
