@@ -76,17 +76,14 @@ pub(super) fn shown_ranges(ranges: &[ProxyRange]) -> Option<String> {
 impl Pages {
     /// Checks settings that depend on each other; returns the one to change, and the remedy.
     pub(super) fn contradiction(&self) -> Option<(&'static str, &'static str)> {
+        let tls = match (&self.certificate, &self.key) {
+            (Some(_), None) => Some(("tls.certificate", "set `tls.key` to its private key file")),
+            (None, Some(_)) => Some(("tls.key", "set `tls.certificate` to its certificate file")),
+            (Some(_), Some(_)) | (None, None) => None,
+        };
         self.identity_contradiction()
             .or_else(|| self.sign_in.contradiction(self.kind))
-            .or_else(|| match (&self.certificate, &self.key) {
-                (Some(_), None) => {
-                    Some(("tls.certificate", "set `tls.key` to its private key file"))
-                }
-                (None, Some(_)) => {
-                    Some(("tls.key", "set `tls.certificate` to its certificate file"))
-                }
-                (Some(_), Some(_)) | (None, None) => None,
-            })
+            .or(tls)
     }
 
     /// Checks which headers of which proxies count.

@@ -101,8 +101,8 @@ impl Realm {
 
     async fn ask(&self, respondent: &str) -> Question {
         let form = Form::from_value(&small()).unwrap();
-        let asker = self.engine.asker("deployer");
-        let asked = asker.ask(Ask::form(form).respondent(respondent)).await;
+        let deployer = self.engine.asker("deployer");
+        let asked = deployer.ask(Ask::form(form).respondent(respondent)).await;
         let elicitation = asked.unwrap();
         Question {
             link: self.pages.link(elicitation.id()),
@@ -245,8 +245,10 @@ fn pages_of_signing_in_and_out() {
             let form = json!({"id": "f", "title": "Delete the database?", "fields": [
                 {"id": "sure", "type": "boolean", "label": "Delete it?", "required": true}]});
             let ask = Ask::form(Form::from_value(&form).unwrap());
-            let asker = realm.engine.asker("deployer");
-            let asked = asker.ask(ask.respondent("bob").respondent_auth(auth)).await;
+            let deployer = realm.engine.asker("deployer");
+            let asked = deployer
+                .ask(ask.respondent("bob").respondent_auth(auth))
+                .await;
             let elicitation = asked.unwrap();
             page.goto(&realm.pages.link(elicitation.id())).await;
             page.click("button[value='send.yes']").await;
