@@ -1,4 +1,5 @@
-//! Every attack named in `docs/threats.md` exists.
+//! Every test named in `docs/threats.md` exists: `file::name` is an attack on the programs, and
+//! `crate/file::name` one of a crate's integration tests.
 
 use super::Violation;
 use super::tree::Tree;
@@ -16,16 +17,23 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
         tests.map(move |test| (index + 1, test))
     });
     let missing = named.filter(|(_, (file, name))| {
-        let source = tree.text(&format!("{ATTACKS}/{file}.rs"));
-        !source.is_some_and(|text| text.contains(&format!("fn {name}()")))
+        let source = tree.text(&path_of(file));
+        !source.is_some_and(|text| text.contains(&format!("fn {name}(")))
     });
     let violation = |(line, (file, name)): (usize, (&str, &str))| Violation {
         path: PAGE.to_owned(),
         line,
         rule: "threats",
-        remedy: format!("there is no test `{name}` in {ATTACKS}/{file}.rs"),
+        remedy: format!("there is no test `{name}` in {}", path_of(file)),
     };
     missing.map(violation).collect()
+}
+
+fn path_of(file: &str) -> String {
+    match file.split_once('/') {
+        Some((krate, file)) => format!("crates/{krate}/tests/it/{file}.rs"),
+        None => format!("{ATTACKS}/{file}.rs"),
+    }
 }
 
 #[cfg(test)]
@@ -37,8 +45,9 @@ mod tests {
         let tree = Tree::with(&[
             (
                 PAGE,
-                "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not` |\n",
+                "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not`, `stores/all::too` |\n",
             ),
+            ("crates/stores/tests/it/all.rs", "async fn too(store: Store) {}\n"),
             ("crates/cli/tests/attack/pages.rs", "fn it_holds() {}\n"),
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();

@@ -125,9 +125,9 @@ fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
 /// ```
 /// use entreat_wire::issuer::named_issuer;
 ///
-/// // {"alg":"ES256"} and {"iss":"https://login.example"}
-/// let token = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2xvZ2luLmV4YW1wbGUifQ.c2ln";
-/// assert_eq!(named_issuer(token).as_deref(), Some("https://login.example"));
+/// // {"alg":"ES256"} and {"iss":"https://issuer.example"}
+/// let token = "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJodHRwczovL2lzc3Vlci5leGFtcGxlIn0.c2ln";
+/// assert_eq!(named_issuer(token).as_deref(), Some("https://issuer.example"));
 /// assert_eq!(named_issuer("2YotnFZFEjr1zCsicMWpAA"), None);
 /// ```
 pub fn named_issuer(token: &str) -> Option<String> {
