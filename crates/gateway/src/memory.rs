@@ -11,6 +11,8 @@ use crate::session::Person;
 
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
 const OVERHEAD: usize = 4 << 10;
+/// What is left for a client's own messages when something else takes memory.
+const SPARE: usize = 64 << 10;
 /// Streams take memory in steps of this size; the first is free.
 const STEP: usize = 64 << 10;
 
@@ -77,6 +79,13 @@ impl Memory {
 }
 
 impl Account {
+    /// Takes memory for something that a client did not send, and that must not keep out what it
+    /// sends; `None` if there is not enough for both.
+    pub(crate) fn take_spare(&self, bytes: usize) -> Option<Room> {
+        drop(self.take(bytes.saturating_add(SPARE))?);
+        self.take(bytes)
+    }
+
     /// Takes memory for something that is kept; `None` if there is not enough.
     pub(crate) fn take(&self, bytes: usize) -> Option<Room> {
         let bytes = bytes.saturating_add(OVERHEAD);

@@ -47,7 +47,10 @@ mod tests {
                 PAGE,
                 "# Threats\n| a | `b` | `pages::it_holds`, `pages::it_does_not`, `stores/all::too` |\n",
             ),
-            ("crates/stores/tests/it/all.rs", "async fn too(store: Store) {}\n"),
+            (
+                "crates/stores/tests/it/all.rs",
+                "async fn too(store: Store) {}\n",
+            ),
             ("crates/cli/tests/attack/pages.rs", "fn it_holds() {}\n"),
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();

@@ -145,7 +145,7 @@ fn the_page_about_the_service_knows_every_setting_and_its_example_holds() {
 fn the_page_about_limits_knows_every_limit_that_can_be_set() {
     const PAGE: &str = include_str!("../../../../docs/limits.md");
     // These are not limits.
-    const OTHERS: [&str; 2] = ["http.heartbeat", "uploads.folder"];
+    const OTHERS: [&str; 3] = ["http.heartbeat", "mcp.resource", "uploads.folder"];
     let run = Ground::with("").run(&["--json"], &[]);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
     let names = document["settings"].as_array().unwrap().iter();

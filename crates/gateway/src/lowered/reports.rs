@@ -143,7 +143,9 @@ impl Session {
     /// A report as it is kept until the next round, if it is short and there is memory for it.
     fn kept_report(&self, params: &str) -> Option<Report> {
         let is_short = params.len() <= MAX_REPORT;
-        let room = is_short.then(|| self.memory.take(params.len())).flatten()?;
+        let room = is_short
+            .then(|| self.memory.take_spare(params.len()))
+            .flatten()?;
         Some((params.to_owned(), room))
     }
 

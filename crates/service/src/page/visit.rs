@@ -12,7 +12,9 @@ use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use entreat_core::{ElicitationId, Messages};
-use entreat_engine::{ActError, Actor, Elicitation, Snapshot, StoreError};
+#[cfg(feature = "sign-in")]
+use entreat_engine::StoreError;
+use entreat_engine::{ActError, Actor, Elicitation, Snapshot};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -471,6 +473,8 @@ impl Site {
         browser: Option<&Browser>,
     ) -> Response {
         let (texts, _) = language(self, &parts.headers);
+        #[cfg(not(feature = "sign-in"))]
+        let _ = browser;
         match refusal {
             #[cfg(feature = "sign-in")]
             Unknown::Unidentified(Unidentified::NotSignedIn) if self.sign_in.is_some() => {

@@ -329,11 +329,13 @@ mod tests {
 
     #[tokio::test]
     async fn the_time_of_a_provider_is_in_its_responses() {
-        use tokio::io::AsyncWriteExt as _;
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let serving = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
+            // A response before its request is none.
+            assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
             let response = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\
                             date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n";
             stream.write_all(response.as_bytes()).await.unwrap();
