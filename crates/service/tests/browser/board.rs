@@ -145,7 +145,7 @@ async fn busy(scene: &Scene) -> Question {
         (
             "Which region should the new cluster be in?",
             "group:platform",
-            30,
+            29,
         ),
         (
             "Rotate the signing keys of the payment service",

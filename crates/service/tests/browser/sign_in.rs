@@ -120,25 +120,45 @@ impl Realm {
     /// Fills in the forms of the provider.
     async fn type_name(&self, name: &str) {
         let page = &self.browser;
-        page.fill("input[name=login]", name).await;
-        page.fill("input[name=password]", "any").await;
-        page.click("button[type=submit]").await;
+        let log_in = async || {
+            page.fill("input[name=login]", name).await;
+            page.fill("input[name=password]", "any").await;
+            // Tells this page from the next one like it.
+            page.eval("document.body.dataset.sent = 'yes'").await;
+            page.click("button[type=submit]").await;
+        };
+        log_in().await;
         let inbox = self.pages.inbox_link();
         let origin = inbox.trim_end_matches("/inbox");
         let is_back = format!("location.origin === '{origin}'");
         // Whoever agreed before is not asked again. Between two accounts, the provider shows a page
-        // that the script sends at once.
+        // that the script sends at once, and without it asks for the name once more.
         let button = match page.script {
             Script::On => "form:has(input[value=consent]) button",
             Script::Off => "form:not(:has([name=login])) button",
         };
         let is_asked = format!("document.querySelector('{button}')");
+        let is_log_in = match page.script {
+            Script::On => "false",
+            Script::Off => "document.querySelector('body:not([data-sent]) input[name=login]')",
+        };
         loop {
-            page.until(&format!("{is_back} || {is_asked}")).await;
-            if page.eval(&is_back).await == true {
+            let is_next = format!("!!({is_back} || {is_asked} || {is_log_in})");
+            page.until(&is_next).await;
+            // Fails while a page is being replaced, as one that sends itself is.
+            let holds = async |what: &str| {
+                let script = format!("return Boolean({what})");
+                page.client.execute(&script, Vec::new()).await.ok() == Some(json!(true))
+            };
+            if holds(&is_back).await {
                 return;
             }
-            page.click(button).await;
+            if holds(&is_asked).await {
+                let click = format!("{is_asked}?.click()");
+                let _ = page.client.execute(&click, Vec::new()).await;
+            } else if holds(is_log_in).await {
+                log_in().await;
+            }
         }
     }
 }
