@@ -7,29 +7,35 @@ use rmcp::ErrorData;
 use rmcp::model::{CustomRequest, CustomResult};
 use serde_json::{Value, json};
 
-/// The methods of MCP whose requests have parameters.
-const METHODS: [&str; 13] = [
+/// The methods of MCP whose requests have parameters, in every version.
+const METHODS: [&str; 8] = [
     "completion/complete",
-    "initialize",
-    "logging/setLevel",
     "prompts/get",
     "prompts/list",
     "resources/list",
     "resources/read",
-    "resources/subscribe",
     "resources/templates/list",
-    "resources/unsubscribe",
-    "subscriptions/listen",
     "tools/call",
     "tools/list",
 ];
+/// Those that 2026-07-28 removed.
+const REMOVED: [&str; 4] = [
+    "initialize",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+];
+/// Those that it added.
+const ADDED: [&str; 1] = ["subscriptions/listen"];
 
 /// Answers a request of a known method, whose parameters are therefore malformed.
 pub(crate) fn answer(
     request: &CustomRequest,
     has_rounds: bool,
 ) -> Option<Result<CustomResult, ErrorData>> {
-    let method = METHODS.iter().find(|known| **known == request.method)?;
+    let of_version = if has_rounds { &ADDED[..] } else { &REMOVED };
+    let mut methods = METHODS.iter().chain(of_version);
+    let method = methods.find(|known| **known == request.method)?;
     let params = request.params.as_ref();
     let bad_arguments = || {
         let tool = params?.get("name")?.as_str()?;
@@ -69,4 +75,24 @@ pub(crate) fn shortened(text: &str) -> String {
     }
     let start: String = text.chars().take(MAX).collect();
     format!("{start}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_that_the_version_does_not_have_is_not_one_with_bad_parameters() {
+        for (method, before, since) in [
+            ("resources/subscribe", true, false),
+            ("initialize", true, false),
+            ("subscriptions/listen", false, true),
+            ("tools/list", true, true),
+            ("tools/none", false, false),
+        ] {
+            let request = CustomRequest::new(method, None);
+            assert_eq!(answer(&request, false).is_some(), before, "{method}");
+            assert_eq!(answer(&request, true).is_some(), since, "{method}");
+        }
+    }
 }
