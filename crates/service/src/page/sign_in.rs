@@ -397,8 +397,9 @@ fn signed_out_page(site: &Site, texts: &'static Texts, provider: Option<String>)
 pub(super) async fn back_channel_logout(
     State(site): State<Arc<Site>>,
     Extension(peer): Extension<SocketAddr>,
-    body: Bytes,
+    body: Body,
 ) -> Response {
+    let body = read_small(&site, body).await.unwrap_or_default();
     let refuse = |status, error: &str| {
         let error = serde_json::json!({ "error": error });
         json(status, error.to_string())
@@ -437,15 +438,19 @@ async fn own_form(
     if !may_be_same_origin(site, headers) {
         return None;
     }
-    let reading = to_bytes(body, MAX_FORM);
-    let body = tokio::time::timeout(site.settings.body_timeout, reading).await;
-    let form: Vec<(String, String)> = form_urlencoded::parse(&body.ok()?.ok()?)
-        .into_owned()
-        .collect();
+    let body = read_small(site, body).await?;
+    let form: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
     let (_, token) = form.iter().find(|(name, _)| name == "_csrf")?;
     let keys = &site.keys;
     let is_own = keys.person_of_form(Target::Account, &browser, token) == Some(FormPerson(None));
     is_own.then_some((browser, form))
+}
+
+/// Reads a body; `None` if it is too long or takes too long.
+async fn read_small(site: &Site, body: Body) -> Option<Bytes> {
+    let reading = to_bytes(body, MAX_FORM);
+    let body = tokio::time::timeout(site.settings.body_timeout, reading).await;
+    body.ok()?.ok()
 }
 
 fn see_other(place: &str) -> Response {
