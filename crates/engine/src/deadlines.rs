@@ -215,16 +215,19 @@ impl Inner {
     pub(crate) async fn run_due(self: &Arc<Self>) -> Result<UnixTime, StoreError> {
         self.resolve_unknown().await?;
         self.cancel_abandoned().await?;
-        let next = loop {
+        loop {
             let Due { ids, next } = self.store.due(self.now(), DUE_LIMIT).await?;
-            if ids.is_empty() {
-                break next;
+            let is_done = ids.is_empty();
+            if !is_done {
+                self.fire_timers(ids).await?;
             }
-            self.fire_timers(ids).await?;
+            // Also while there are timers: on a busy machine the next are due before these are done.
+            let next_purge = self.purge().await?;
+            if is_done {
+                return Ok(next.map_or(next_purge, |next| next.min(next_purge)));
+            }
             tokio::task::yield_now().await;
-        };
-        let next_purge = self.purge().await?;
-        Ok(next.map_or(next_purge, |next| next.min(next_purge)))
+        }
     }
 
     /// Processes due records concurrently.

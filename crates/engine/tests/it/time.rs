@@ -1,12 +1,14 @@
 //! Deadlines, warnings and the clock.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use entreat_core::{Change, Mode, Outcome, Status, Timeout, TimeoutBounds};
+use entreat_core::{Change, Mode, Outcome, Status, Timeout, TimeoutBounds, UnixTime};
 use entreat_engine::store::MemoryStore;
-use entreat_engine::{ActError, Ask, AskError, Engine, KeyRing, Store, SubscriptionItem};
-use entreat_testkit::{SeededEntropy, VirtualClock};
+use entreat_engine::{ActError, Ask, AskError, Clock, Engine, KeyRing, Store, SubscriptionItem};
+use entreat_testkit::{Call, Fault, FaultyStore, SeededEntropy, VirtualClock};
 
 use crate::world::{START, World, answer, asker_settings, form, unlimited};
 
@@ -249,4 +251,57 @@ async fn a_hundred_thousand_deadlines_in_one_second_all_settle() {
         let status = world.asker.elicitation(id).status().await.unwrap();
         assert_eq!(status.outcome(), Some(Outcome::TimedOut));
     }
+}
+
+/// A clock that goes on whenever it is looked at, as on a machine that is too slow for its work.
+#[derive(Clone)]
+struct BusyClock(VirtualClock, Arc<AtomicBool>);
+
+impl Clock for BusyClock {
+    fn wall(&self) -> UnixTime {
+        self.0.wall()
+    }
+
+    fn elapsed(&self) -> Duration {
+        if self.1.load(Ordering::Relaxed) {
+            self.0.advance(Duration::from_millis(2));
+        }
+        self.0.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        self.0.sleep(duration)
+    }
+}
+
+#[tokio::test]
+async fn old_records_go_while_new_deadlines_keep_coming() {
+    let (clock, is_busy) = (VirtualClock::new(START), Arc::new(AtomicBool::new(false)));
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let mut settings = unlimited();
+    settings.retention = Duration::from_secs(1);
+    let engine = Engine::builder()
+        .shared_store(store.clone())
+        .clock(BusyClock(clock.clone(), is_busy.clone()))
+        .entropy(SeededEntropy::new(7))
+        .settings(settings)
+        .start()
+        .await
+        .unwrap();
+    let asker = engine.asker("deployer");
+    let mut questions = Vec::new();
+    for number in 0..3000 {
+        let timeout = Timeout::of(Duration::from_millis(1000 + number));
+        let ask = Ask::form(form()).timeout(timeout);
+        questions.push(asker.ask(ask).await.unwrap());
+    }
+    // The run of deadlines ends before they do.
+    store.inject(Fault::of(Call::Commit).skip(2500));
+    clock.advance(Duration::from_secs(1));
+    is_busy.store(true, Ordering::Relaxed);
+    engine.catch_up().await.unwrap_err();
+    assert!(matches!(
+        questions[0].status().await,
+        Err(ActError::NotFound)
+    ));
 }
