@@ -366,8 +366,7 @@ impl AskServer {
             }
             unsaved.insert(asked.id.clone());
         }
-        let mut next =
-            "Show the URL to your user, then call `ask_status` with `question`.".to_owned();
+        let mut next = format!("Show the URL to your user. {}", reply::how_to_wait());
         if !asked.is_durable {
             next.push_str(" The question ends when this server stops.");
         }
@@ -418,7 +417,7 @@ impl AskServer {
 
     async fn report(&self, record: Record, ask: &Ask) -> CallResult {
         let result = match record.status {
-            Status::Pending | Status::Active => reply::status(record.status),
+            Status::Pending | Status::Active => reply::open(record.status),
             Status::Completed => return self.collect(record, ask).await,
             Status::Declined => reply::declined(record.shown),
             Status::Cancelled => {

@@ -200,7 +200,10 @@ fn read_fields<'v>(reader: &mut Reader<'v>, object: &'v Object) -> Option<Vec<Dr
 
 fn read_field<'v>(reader: &mut Reader<'v>, value: &'v Value, step: usize) -> Option<Draft<'v>> {
     let object = reader.object(value)?;
-    reader.check_keys(object, FIELD_KEYS);
+    reader.check_keys_with(object, FIELD_KEYS, |key| {
+        let rule = Kind::rule_meant(key)?;
+        Some(format!("Put the rule `{rule}` into `validation`."))
+    });
     let id = reader.required_text(object, "id", usize::MAX);
     check_id(reader, id, 64);
     let label = reader.required_text(object, "label", MAX_NAME);

@@ -105,6 +105,56 @@ const ALL_KEYS: &[&[&str]] = &[
     &["enum"],
 ];
 
+/// Field types of other form languages, with ours, and how to get what they mean.
+const FOREIGN_TYPES: &[(&str, &str, &str)] = &[
+    ("string", "text", ""),
+    (
+        "textarea",
+        "text",
+        " For several lines, set `rendering.rows`.",
+    ),
+    (
+        "password",
+        "text",
+        " For a secret, set `sensitive` to true.",
+    ),
+    ("secret", "text", " For a secret, set `sensitive` to true."),
+    (
+        "email",
+        "text",
+        " For an address, set `validation.format` to `email`.",
+    ),
+    (
+        "integer",
+        "number",
+        " For whole numbers, set `validation.multipleOf` to 1.",
+    ),
+    (
+        "int",
+        "number",
+        " For whole numbers, set `validation.multipleOf` to 1.",
+    ),
+    ("float", "number", ""),
+    ("checkbox", "boolean", ""),
+    ("yes_no", "boolean", ""),
+    ("confirm", "boolean", ""),
+    (
+        "datetime",
+        "date",
+        " For a time of day, set `validation.format` to `date-time`.",
+    ),
+    ("radio", "select", ""),
+    ("dropdown", "select", ""),
+    ("choice", "select", ""),
+    ("enum", "select", ""),
+    ("checkboxes", "multi_select", ""),
+    ("array", "multi_select", ""),
+    ("link", "url", ""),
+    ("uri", "url", ""),
+    ("upload", "file", ""),
+    ("image", "file", ""),
+];
+
 impl Kind {
     /// The names of all field types.
     pub const NAMES: &[&'static str] = &[
@@ -121,6 +171,17 @@ impl Kind {
     /// The `validation` keys of all types; some are of several types.
     pub fn rule_keys() -> impl Iterator<Item = &'static str> {
         ALL_KEYS.iter().copied().flatten().copied()
+    }
+
+    /// The `validation` key that a word means.
+    pub(crate) fn rule_meant(word: &str) -> Option<&'static str> {
+        match word {
+            "min" => Some("minimum"),
+            "max" => Some("maximum"),
+            "step" => Some("multipleOf"),
+            "regex" => Some("pattern"),
+            _ => Self::rule_keys().find(|key| *key == word),
+        }
     }
 
     /// The type's name in definitions.
@@ -230,7 +291,13 @@ impl Kind {
                 reader.within("type", |reader| {
                     let names = join_quoted(Self::NAMES);
                     let message = format!("`{other}` is not a field type. The types are {names}.");
-                    reader.report_unknown(ProblemCode::BadValue, message, other, Self::NAMES);
+                    let code = ProblemCode::BadValue;
+                    match FOREIGN_TYPES.iter().find(|(name, ..)| *name == other) {
+                        Some((_, meant, how)) => {
+                            reader.report_meant(code, format!("{message}{how}"), meant);
+                        }
+                        None => reader.report_unknown(code, message, other, Self::NAMES),
+                    }
                 });
                 return None;
             }

@@ -102,6 +102,11 @@ impl<'v> Reader<'v> {
         }
     }
 
+    /// Reports a word that is not known, with what was probably meant.
+    pub(crate) fn report_meant(&mut self, code: ProblemCode, message: String, meant: &str) {
+        self.record(code, message, Some(meant));
+    }
+
     fn record(&mut self, code: ProblemCode, message: String, suggestion: Option<&str>) {
         if self.problems.is_full() {
             return;
@@ -123,6 +128,16 @@ impl<'v> Reader<'v> {
 
     /// Reports every unknown key.
     pub(crate) fn check_keys(&mut self, object: &'v Object, known: &[&str]) {
+        self.check_keys_with(object, known, |_| None);
+    }
+
+    /// Reports unknown keys, with a hint for those that have one.
+    pub(crate) fn check_keys_with(
+        &mut self,
+        object: &'v Object,
+        known: &[&str],
+        hint: impl Fn(&str) -> Option<String>,
+    ) {
         for key in object.keys() {
             if known.contains(&key.as_str()) {
                 continue;
@@ -132,7 +147,9 @@ impl<'v> Reader<'v> {
             }
             let suggestion = closest(key, known);
             let mut message = format!("`{key}` is not a known key here.");
-            if suggestion.is_none() && !known.is_empty() {
+            if let Some(hint) = hint(key) {
+                message.extend([" ", &hint]);
+            } else if suggestion.is_none() && !known.is_empty() {
                 message.extend([" The keys here are ", &join_quoted(known), "."]);
             }
             self.within(key.as_str(), |reader| {

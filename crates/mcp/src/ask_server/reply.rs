@@ -8,6 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock, Resource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::tools::MAX_STATUS_WAIT;
 use crate::workspace::{SecretPlace, SecretTarget, Workspace};
 
 /// The answers as the agent gets them: secrets sealed, files saved or as links.
@@ -136,6 +137,21 @@ impl SavedFile {
 /// The members of a result with this status.
 pub(super) fn status(status: Status) -> Map<String, Value> {
     Map::from_iter([("status".to_owned(), json!(status))])
+}
+
+/// A question that nobody has answered yet.
+pub(super) fn open(state: Status) -> Map<String, Value> {
+    let mut result = status(state);
+    result.insert("next".into(), how_to_wait().into());
+    result
+}
+
+/// How the agent gets the answer to a question that it does not wait for.
+pub(super) fn how_to_wait() -> String {
+    format!(
+        "Call `ask_status` with this `question` for the answer; with `wait_seconds`, up to \
+         {MAX_STATUS_WAIT}, it waits for it."
+    )
 }
 
 pub(super) fn secret_saved(target: &SecretTarget, place: &SecretPlace) -> Map<String, Value> {

@@ -489,10 +489,10 @@ async fn a_question_can_be_left_to_its_page_and_looked_after() {
     let reply = client
         .round("ask_status", question.clone(), json!({}))
         .await;
-    assert_eq!(
-        reply.result()["structuredContent"],
-        json!({"status": "pending"})
-    );
+    let pending = &reply.result()["structuredContent"];
+    assert_eq!(pending["status"], "pending");
+    let next = pending["next"].as_str().unwrap();
+    assert!(next.contains("`wait_seconds`, up to 50"), "{next}");
 
     let answers = json!({"target": "staging", "key": "canary-77aa"});
     world
