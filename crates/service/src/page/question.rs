@@ -62,6 +62,8 @@ struct SummaryEntry {
     anchor: String,
     /// The index of its field.
     place: Option<usize>,
+    /// The label of its field, if the message alone does not tell which one it is about.
+    label: Option<String>,
     message: String,
 }
 
@@ -224,14 +226,19 @@ fn summary(
         summary.push(SummaryEntry {
             anchor: "main".to_owned(),
             place: None,
+            label: None,
             message: form_error.to_owned(),
         });
     }
     if options.check || !options.refused.is_empty() || options.form_error.is_some() {
+        let messages = fields.iter().flat_map(|field| &field.errors);
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        messages.for_each(|message| *times.entry(message).or_default() += 1);
         summary.extend(fields.iter().flat_map(|field| {
             field.errors.iter().map(|error| SummaryEntry {
                 anchor: field.anchor(),
                 place: Some(field.place),
+                label: (times[&**error] > 1).then(|| field.label.to_owned()),
                 message: error.clone(),
             })
         }));
@@ -244,6 +251,7 @@ fn summary(
                 .map(|error| SummaryEntry {
                     anchor: "main".to_owned(),
                     place: None,
+                    label: None,
                     message: error.message.clone(),
                 }),
         );

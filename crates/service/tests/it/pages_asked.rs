@@ -164,7 +164,13 @@ fn errors(html: &str, place: usize) -> Vec<String> {
 fn summary(html: &str) -> Vec<String> {
     let list = between(html, "id=\"summary\"", "</ul>");
     let links = list.split("<a href=\"").skip(1);
-    links.map(|link| between(link, "\">", "</a>")).collect()
+    let texts = links.map(|link| between(link, "\">", "</a>"));
+    let plain = |text: String| {
+        ["<bdi>", "</bdi>", "<span>", "</span>"]
+            .iter()
+            .fold(text, |text, tag| text.replace(tag, ""))
+    };
+    texts.map(plain).collect()
 }
 
 #[tokio::test]
@@ -302,6 +308,28 @@ async fn two_errors_are_two_lines() {
     assert!(!page.contains("[0-9.]"), "{page}");
     let saved = site.save(&visitor, &wrong).await;
     assert_eq!(saved["fields"][0]["errors"], json!(lines));
+}
+
+#[tokio::test]
+async fn two_fields_with_the_same_error_are_told_apart() {
+    let site = Site::new().await;
+    let asked = json!([
+        {"id": "a", "type": "text", "label": "Who <is> it?", "required": true},
+        {"id": "b", "type": "text", "label": "What is B?", "required": true},
+        {"id": "c", "type": "text", "label": "C", "required": true},
+    ]);
+    let (_, visitor) = site.visit_form(fields(&asked)).await;
+    let page = site.page(&visitor, "?check").await;
+    assert_eq!(
+        summary(&page),
+        [
+            "Who &#60;is&#62; it? – Answer this question",
+            "What is B? – Answer this question",
+            "C is required",
+        ]
+    );
+    // Beside its field, the error needs no label.
+    assert_eq!(errors(&page, 0), ["Answer this question"]);
 }
 
 #[tokio::test]

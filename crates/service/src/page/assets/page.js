@@ -174,10 +174,11 @@
     // Keeps what the summary says of a field up to date; the summary goes with its last error.
     function summarise(place, errors) {
       const items = all('#summary li[data-place="' + place + '"]');
-      if (!items.length || errors.join("\n") === items.map((item) => item.textContent).join("\n")) return;
+      const told = (item) => one("a > span", item);
+      if (!items.length || errors.join("\n") === items.map((item) => told(item).textContent).join("\n")) return;
       for (const words of errors) {
         const item = items[0].cloneNode(true);
-        one("a", item).textContent = words;
+        told(item).textContent = words;
         items[0].before(item);
       }
       for (const item of items) item.remove();
