@@ -138,7 +138,12 @@ impl StoreLocation {
             .with_context(|| format!("cannot access {}", output::sanitize_path(&self.store)))?
         {
             let path = output::sanitize_path(&self.store);
-            bail!("there is no store at {path}: set one with --store or ENTREAT_STORE");
+            let hint = if self.is_default && Path::new("entreat.toml").exists() {
+                "; this command doesn't read the entreat.toml of this folder"
+            } else {
+                ""
+            };
+            bail!("there is no store at {path}: set one with --store or ENTREAT_STORE{hint}");
         }
         Ok(())
     }

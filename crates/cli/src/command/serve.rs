@@ -33,7 +33,8 @@ Examples:
 
 To ask a question:
   curl -H 'content-type: application/json' http://127.0.0.1:7171/rpc -d '{\"jsonrpc\": \"2.0\",
-    \"id\": 1, \"method\": \"elicitation/create\", \"params\": {\"prompt\": \"What is your name?\"}}'
+    \"id\": 1, \"method\": \"elicitation/create\", \"params\":
+    {\"prompt\": \"What is your name?\", \"timeout\": 300000}}'
 
 When it is ready, it prints `listening on http://…` to stderr; logs go there too. SIGTERM or Ctrl-C
 shuts it down gracefully, a second one immediately. To see the settings, run `entreat config`.

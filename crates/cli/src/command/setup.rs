@@ -27,7 +27,8 @@ use format::{Format, Found};
 /// Add `entreat mcp` to an MCP client, so that its agent can ask you
 ///
 /// Adds one entry to the client's configuration file and leaves the rest of the file as it is, with
-/// a backup beside it. Running it again changes nothing.
+/// a backup beside it. Running it again changes nothing. With `--wrap`, puts `entreat wrap` in front
+/// of a server that the client has already, so that its questions reach you.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Args {
@@ -299,7 +300,13 @@ fn wrap_server(
     );
     let file = read(args, &path)?;
     let found = find(format, &file, name)?;
-    let found = found.with_context(|| format!("{} has no `{shown}`", file.name()))?;
+    let found = found.with_context(|| {
+        if file.text().trim().is_empty() {
+            format!("{} has no servers: add `{shown}` to it first", file.name())
+        } else {
+            format!("{} has no `{shown}`", file.name())
+        }
+    })?;
     let Value::Object(entry) = &found.value else {
         bail!("{}: `{shown}` is not an object", file.name());
     };

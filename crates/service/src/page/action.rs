@@ -13,7 +13,7 @@ use super::closing;
 use super::draft::field_index;
 use super::field::Presence;
 use super::posted::Posted;
-use super::question::{ViewOptions, check_settings, is_over, page, page_with};
+use super::question::{AnswerError, ViewOptions, check_settings, is_over, page, page_with};
 use super::visit::{QuestionVisit, Refused};
 
 pub(super) async fn handle(
@@ -204,6 +204,11 @@ impl QuestionVisit {
         mut draft: Map<String, Value>,
         headers: &HeaderMap,
     ) -> Result<Response, ActError> {
+        if self.only_lacks_answers(&draft) {
+            return Ok(self
+                .visit
+                .redirect_to(&format!("{}?check", self.visit.here())));
+        }
         for _ in 0..MAX_SUBMIT_ATTEMPTS {
             match self.try_submit(&draft, headers).await {
                 Err(ActError::DraftChanged) => draft = self.read_draft().await?,
@@ -214,6 +219,20 @@ impl QuestionVisit {
         Ok(self
             .visit
             .redirect_to(&format!("{}/review", self.visit.here())))
+    }
+
+    /// Whether nothing is wrong but that answers are missing. Somebody who pressed “Send” too early
+    /// has not used up an attempt.
+    fn only_lacks_answers(&self, draft: &Map<String, Value>) -> bool {
+        let tree = Value::Object(draft.clone());
+        let Err(violations) = self.form().check_with(&tree, &check_settings()) else {
+            return false;
+        };
+        let errors = violations.errors(&self.visit.messages);
+        errors
+            .into_iter()
+            .map(AnswerError::from)
+            .all(|error| error.is_absence())
     }
 
     async fn try_submit(

@@ -20,6 +20,8 @@ pub(super) struct FieldView<'a> {
     pub(super) help: Option<Prose<'a>>,
     /// A hint by the page itself.
     pub(super) note: Option<String>,
+    /// What to know before answering.
+    pub(super) warning: Option<String>,
     /// Text for screen readers only.
     pub(super) spoken: Option<&'a str>,
     pub(super) errors: Vec<String>,
@@ -140,7 +142,11 @@ impl<'a> FieldView<'a> {
         let limits = files.as_ref().map(|files| files.limits.clone());
         let limits = limits.or_else(|| limits_of(field, context.texts));
         // Where a secret goes is said on its own; a limit is a detail.
-        let note = context.messages.saved_to(field).or(limits);
+        let saved_to = context.messages.saved_to(field);
+        let (note, warning) = match saved_to.as_deref().and_then(|told| told.split_once('\n')) {
+            Some((told, warning)) => (Some(told.to_owned()), Some(warning.to_owned())),
+            None => (saved_to.or(limits), None),
+        };
         let describer = access.aria_described_by.as_deref();
         let describer_place = describer.and_then(|id| context.form.position(id));
         Self {
@@ -155,6 +161,7 @@ impl<'a> FieldView<'a> {
                 .as_deref()
                 .map(|text| Prose::new(text, context.format)),
             note,
+            warning,
             spoken: describer.filter(|_| describer_place.is_none()),
             errors,
             max_length: match field.kind() {

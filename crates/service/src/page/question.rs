@@ -75,7 +75,7 @@ pub(super) struct AnswerError {
 }
 
 impl AnswerError {
-    fn is_absence(&self) -> bool {
+    pub(super) fn is_absence(&self) -> bool {
         self.constraint == Constraint::Required.key()
     }
 }

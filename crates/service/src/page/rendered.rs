@@ -34,6 +34,8 @@ pub(super) struct RenderedFields {
     pub(super) is_rtl: bool,
     pub(super) has_files: bool,
     pub(super) has_secrets: bool,
+    /// Its answer goes to a file on this machine, not to the asker.
+    pub(super) is_saved: bool,
     pub(super) has_optional: bool,
     pub(super) has_conditions: bool,
 }
@@ -104,6 +106,10 @@ impl RenderedFields {
                 .iter()
                 .any(|field| matches!(field.control, Control::Files(_))),
             has_secrets: form.fields().iter().any(entreat_core::Field::is_sensitive),
+            is_saved: form
+                .fields()
+                .iter()
+                .any(|field| field.rendering().saved_to.is_some()),
             has_optional: fields.iter().any(|field| field.is_optional),
             has_conditions: form
                 .fields()
@@ -203,6 +209,7 @@ mod tests {
             is_rtl: false,
             has_files: false,
             has_secrets: false,
+            is_saved: false,
             has_optional: false,
             has_conditions: false,
         })

@@ -66,6 +66,7 @@ pub(super) struct Texts {
     pub(super) what_happens: &'static str,
     pub(super) goes_to: &'static str,
     pub(super) secrets_sealed: &'static str,
+    pub(super) saved_there: &'static str,
     pub(super) files_kept: &'static str,
     pub(super) nothing_until_sent: &'static str,
     pub(super) sent_at_once: &'static str,

@@ -570,3 +570,28 @@ async fn the_deadline_is_quiet_until_it_matters() {
     assert!(page.contains("<section class=\"clock late\""), "{page}");
     assert!(page.contains("20 seconds left"));
 }
+
+#[tokio::test]
+async fn sending_too_early_uses_up_no_attempt() {
+    let site = Site::new().await;
+    let asked = json!([
+        {"id": "a", "type": "text", "label": "A", "required": true, "validation": {"minLength": 3}},
+    ]);
+    let (id, visitor) = site.visit_form(fields(&asked)).await;
+    for _ in 0..4 {
+        let sent = site.post(&visitor, &[("_f", "0"), ("_do", "send")]).await;
+        let place = sent.headers[header::LOCATION].to_str().unwrap();
+        assert!(place.ends_with("?check"), "{place}");
+        let page = site.page(&visitor, "?check").await;
+        assert_eq!(summary(&page), ["A is required"]);
+        assert!(!page.contains("attempt"), "{page}");
+    }
+    assert_eq!(site.status(id).await, Status::Active);
+    // A wrong answer does.
+    for left in ["2 attempts left", "last attempt"] {
+        let wrong = [("_f", "0"), ("f.a", "x"), ("_do", "send")];
+        site.post(&visitor, &wrong).await;
+        let page = site.page(&visitor, "?check").await;
+        assert!(page.contains(left), "{page}");
+    }
+}

@@ -189,9 +189,13 @@ async fn where_a_secret_will_be_saved_is_said_in_the_readers_language() {
     let (safe, unsafe_place) = (page("en", true).await, page("en", false).await);
     for page in [&safe, &unsafe_place] {
         assert!(page.contains(told), "{page}");
-        assert!(page.contains("aria-describedby=\"n0 e0\""), "{page}");
+        assert!(page.contains("which saves it to the file that is named above."));
+        assert!(page.contains("Whoever asked may keep theirs."), "{page}");
     }
-    assert!(unsafe_place.contains(warned) && !safe.contains(warned));
+    assert!(safe.contains("aria-describedby=\"n0 e0\""), "{safe}");
+    assert!(unsafe_place.contains("aria-describedby=\"n0 w0 e0\""));
+    let warning = format!("<p class=\"warnings\" id=\"w0\">Warning: {warned}");
+    assert!(unsafe_place.contains(&warning) && !safe.contains(warned));
     let german = page("de", false).await;
     for words in [
         "Wird als API_KEY in /w/*a*/&#60;b&#62;.env gespeichert.",

@@ -102,6 +102,15 @@ impl List {
                 self.query.pop();
                 self.search();
             }
+            Key::Ctrl('u') if !self.query.is_empty() => {
+                self.query.clear();
+                self.search();
+            }
+            Key::Ctrl('w') if !self.query.is_empty() => {
+                let kept = self.query.trim_end().rfind(char::is_whitespace);
+                self.query.truncate(kept.map_or(0, |at| at + 1));
+                self.search();
+            }
             _ => return false,
         }
         true
@@ -163,6 +172,22 @@ mod tests {
             {"id": "a", "type": "select", "label": "A", "options": options}]}))
         .unwrap();
         List::new(form.fields()[0].kind().options().unwrap())
+    }
+
+    #[test]
+    fn a_search_is_cut_like_a_line() {
+        let mut list = list(100);
+        list.type_in("opt  99 ");
+        assert!(list.key(Key::Ctrl('w')));
+        assert_eq!((list.query(), list.found()), ("opt  ", 100));
+        list.type_in("x");
+        assert_eq!(list.found(), 0);
+        assert!(list.key(Key::Ctrl('u')));
+        assert_eq!((list.query(), list.found()), ("", 100));
+        assert!(!list.key(Key::Ctrl('u')));
+        list.type_in("9");
+        assert!(list.key(Key::Ctrl('w')));
+        assert_eq!(list.query(), "");
     }
 
     #[test]

@@ -59,7 +59,8 @@ pub(super) const TEXTS: Texts = Texts {
     what_happens: "Was mit Ihrer Antwort geschieht",
     goes_to: "Sie geht nur an",
     secrets_sealed: "Geheime Angaben werden sofort verschlüsselt und erscheinen nie in Listen oder Protokollen.",
-    files_kept: "Dateien werden verschlüsselt gespeichert und danach gelöscht.",
+    saved_there: " und wird in der oben genannten Datei gespeichert",
+    files_kept: "Dateien sind bis dahin verschlüsselt gespeichert.",
     nothing_until_sent: "Es wird nichts gesendet, bis Sie „Senden“ drücken.",
     sent_at_once: "Sie wird gesendet, sobald Sie „Ja“ oder „Nein“ drücken.",
     reveal: "Anzeigen",
@@ -267,7 +268,9 @@ fn kept_for(retention: Duration) -> String {
         RoughTime::Days(1) => "einen Tag".to_owned(),
         RoughTime::Days(days) => format!("{days} Tage"),
     };
-    format!("Sie wird {time} nach dem Senden gelöscht.")
+    format!(
+        "Entreat löscht seine Kopie {time} nach dem Senden. Wer gefragt hat, kann sie behalten."
+    )
 }
 
 fn characters(bounds: &Bounds) -> String {

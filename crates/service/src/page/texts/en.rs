@@ -59,7 +59,8 @@ pub(super) const TEXTS: Texts = Texts {
     what_happens: "What happens to your answer",
     goes_to: "It is sent only to",
     secrets_sealed: "Secrets are encrypted immediately and never appear in lists or logs.",
-    files_kept: "Files are stored encrypted and deleted afterwards.",
+    saved_there: ", which saves it to the file that is named above",
+    files_kept: "Files are stored encrypted until then.",
     nothing_until_sent: "Nothing is sent until you press “Send”.",
     sent_at_once: "It is sent as soon as you press “Yes” or “No”.",
     reveal: "Show",
@@ -264,7 +265,7 @@ fn kept_for(retention: Duration) -> String {
         RoughTime::Days(1) => "one day".to_owned(),
         RoughTime::Days(days) => format!("{days} days"),
     };
-    format!("It is deleted {time} after you send it.")
+    format!("Entreat deletes its copy {time} after you send it. Whoever asked may keep theirs.")
 }
 
 fn characters(bounds: &Bounds) -> String {
