@@ -22,11 +22,11 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use self::arguments::{Tree, Unreadable};
-use self::question::{Asked, Question};
+use self::question::{ApprovalQuestion, CallToApprove};
 use self::rule::{Subject, decide};
 use crate::call::Call;
 use crate::capability;
-use crate::face::{Face, PushedFace};
+use crate::recipient::{PushedRecipient, Recipient};
 
 use crate::json::RawObject;
 use crate::meta::CLIENT_INFO;
@@ -166,7 +166,7 @@ impl Session {
             return Judgement::Passes;
         };
         let refused = |text: &str| {
-            if let Some(count) = self.told("a call was refused") {
+            if let Some(count) = self.count_for_log("a call was refused") {
                 let server = &self.fallback_name;
                 tracing::info!(%server, tool = %tool_name, count, "a call was refused");
             }
@@ -234,7 +234,7 @@ impl Session {
             let meta = object.object("_meta")?;
             capability::name_of(&meta.object(CLIENT_INFO)?)
         });
-        let question = Question::new(&Asked {
+        let question = ApprovalQuestion::new(&CallToApprove {
             server: &self.fallback_name,
             own_name: own_name.as_deref(),
             tool_name: &tool_name,
@@ -249,13 +249,13 @@ impl Session {
             Ok(question) => question,
             Err(why) => return unreadable(why),
         };
-        let Some(room) = self.memory.take(question.size()) else {
+        let Some(reservation) = self.memory.reserve(question.size()) else {
             return too_many();
         };
         Judgement::Waits(Box::new(Gate {
             session: self.clone(),
             _place: place,
-            _room: room,
+            _reservation: reservation,
             tool: tool_name,
             question,
             digest,
@@ -289,13 +289,13 @@ impl Session {
         call.client.leave();
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
+            let recipient = Recipient::Pushed(PushedRecipient {
                 session: session.clone(),
                 call: Some(call.clone()),
                 linkable: Some(call.clone()),
                 cancelled: call.cancelled.clone(),
             });
-            match gate.pass(&face).await {
+            match gate.pass(&recipient).await {
                 Ok(()) => session.send_again(&call).await,
                 Err(reply) => session.respond(&call, reply.to_message(&call.id).into()),
             }

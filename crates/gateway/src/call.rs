@@ -11,8 +11,8 @@ use tokio_util::sync::CancellationToken;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::RawObject;
-use crate::kept::Given;
-use crate::memory::{Account, Room};
+use crate::lost_answers::DeliveredAnswer;
+use crate::memory::{Account, Reservation};
 use crate::reply::Reply;
 
 /// The methods that the gateway knows; all others pass.
@@ -98,9 +98,9 @@ pub(crate) struct Call {
     seq: AtomicU64,
     account: Account,
     /// The memory of its message.
-    _room: Option<Room>,
+    _reservation: Option<Reservation>,
     /// Answers that the server has got on it.
-    answers: Mutex<Vec<Arc<Given>>>,
+    answers: Mutex<Vec<Arc<DeliveredAnswer>>>,
     /// URLs that the client opens, each with the id that it was given.
     visits: Mutex<Vec<(String, String)>>,
     stage: Mutex<Stage>,
@@ -115,7 +115,7 @@ enum Stage {
     /// The client got a link; the result waits for `resume_question`.
     Linked {
         link: Option<Link>,
-        result: Option<(Bytes, Option<Room>)>,
+        result: Option<(Bytes, Option<Reservation>)>,
     },
     Done,
 }
@@ -155,7 +155,7 @@ impl Call {
         message: Bytes,
         token: Option<&str>,
         client: ClientSender,
-        (account, room): (Account, Option<Room>),
+        (account, reservation): (Account, Option<Reservation>),
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -167,7 +167,7 @@ impl Call {
             repeats: AtomicU32::new(0),
             seq: AtomicU64::new(0),
             account,
-            _room: room,
+            _reservation: reservation,
             answers: Mutex::default(),
             visits: Mutex::default(),
             stage: Mutex::new(Stage::Open),
@@ -197,12 +197,12 @@ impl Call {
     }
 
     /// Notes an answer that the server gets.
-    pub(crate) fn note_answer(&self, given: Arc<Given>) {
-        self.answers.lock().push(given);
+    pub(crate) fn note_answer(&self, answer: Arc<DeliveredAnswer>) {
+        self.answers.lock().push(answer);
     }
 
     /// Takes the answers that the server has got.
-    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+    pub(crate) fn take_answers(&self) -> Vec<Arc<DeliveredAnswer>> {
         std::mem::take(&mut self.answers.lock())
     }
 
@@ -265,8 +265,8 @@ impl Call {
                 Some(response)
             }
             Stage::Linked { result, .. } => {
-                let room = self.account.take(response.len());
-                let kept = match room {
+                let reservation = self.account.reserve(response.len());
+                let kept = match reservation {
                     Some(_) => response,
                     // It ran, and nobody has to guess.
                     None => Reply::may_have_run(
@@ -276,7 +276,7 @@ impl Call {
                     .to_message(&self.id)
                     .into(),
                 };
-                *result = Some((kept, room));
+                *result = Some((kept, reservation));
                 drop(stage);
                 self.changed.notify_waiters();
                 None

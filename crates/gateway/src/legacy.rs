@@ -13,13 +13,14 @@ use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
+use crate::recipient::{PushedRecipient, Recipient};
 use crate::reply::{Reply, code, error_code};
 use crate::session::{
-    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, NO_ROOTS, Pair, Place, Push, Session,
+    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, NO_ROOTS, Pair, Push, ServingSlot,
+    Session,
 };
 use crate::tasks::AbortOnDrop;
 
@@ -61,7 +62,7 @@ impl Session {
             state.pair = Pair::Legacy;
             state.client = Arc::new(info);
         }
-        self.raised.forget_stamp();
+        self.raised.forget_client_meta();
         if let Ok(envelope) = Envelope::read(&message) {
             self.send_call(&call, &envelope, None).await;
         }
@@ -75,7 +76,7 @@ impl Session {
         };
         let declared = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         let asks = self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && !client.capabilities.shows_everything();
         let mut capabilities = asks.then(|| capability::with_elicitation(&declared));
         if self.has_configured_roots() && !client.capabilities.roots {
@@ -169,7 +170,7 @@ impl Session {
     fn visit_required(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
         let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
         let can_ask = self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && !self.client_info().capabilities.url;
         if !is_required || !can_ask {
             return Change::Pass;
@@ -208,13 +209,13 @@ impl Session {
                 self.upstream.send(error.to_message(&id)).await;
             }
             (_, CREATE) if self.asks_itself() => {
-                if let Some(place) = self.serve(&id, method, params).await {
-                    self.ask(id, params, via.as_ref(), place);
+                if let Some(slot) = self.serve(&id, method, params).await {
+                    self.ask(id, params, via.as_ref(), slot);
                 }
             }
             (_, ROOTS) if self.has_configured_roots() => {
-                if let Some(place) = self.serve(&id, method, params).await {
-                    self.list_roots(id, place);
+                if let Some(slot) = self.serve(&id, method, params).await {
+                    self.list_roots(id, slot);
                 }
             }
             (Pair::Undecided | Pair::Legacy, _) => {
@@ -247,11 +248,11 @@ impl Session {
     /// Whether questions of the server are the gateway's business.
     fn asks_itself(&self) -> bool {
         let client = self.client_info();
-        client.era.is_some() && self.settings().fulfils && self.desk.has_pages()
+        client.era.is_some() && self.settings().fulfils && self.page_asker.has_pages()
     }
 
     /// Asks a question of the upstream, and answers it.
-    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>, place: Place) {
+    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>, slot: ServingSlot) {
         let (call, linkable) = self.attribute(via);
         let cancelled = match &call {
             Some(call) => call.cancelled.child_token(),
@@ -262,7 +263,7 @@ impl Session {
         let session = self.clone();
         let params = params.to_owned();
         self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
+            let recipient = Recipient::Pushed(PushedRecipient {
                 session: session.clone(),
                 call,
                 linkable,
@@ -270,7 +271,7 @@ impl Session {
             });
             let _waiting = session.keep_server_waiting(&params);
             let reply = match Question::read(&params) {
-                Ok(question) => answer(&face, &question).await,
+                Ok(question) => answer(&recipient, &question).await,
                 Err(error) => error,
             };
             let is_open = session.state.lock().asks.remove(&id).is_some();
@@ -283,7 +284,7 @@ impl Session {
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
-            drop(place);
+            drop(slot);
         });
     }
 
@@ -303,7 +304,7 @@ impl Session {
     }
 
     /// Answers with the client's roots and the configured ones.
-    fn list_roots(self: &Arc<Self>, id: RawId, place: Place) {
+    fn list_roots(self: &Arc<Self>, id: RawId, slot: ServingSlot) {
         let session = self.clone();
         self.spawn(async move {
             let mut own = NO_ROOTS.to_owned();
@@ -314,7 +315,7 @@ impl Session {
             }
             let reply = Reply::Result(session.with_configured_roots(&own));
             session.upstream.send(reply.to_message(&id)).await;
-            drop(place);
+            drop(slot);
         });
     }
 
@@ -545,7 +546,7 @@ impl Session {
     /// Whether calls may have to be answered with links.
     pub(crate) fn may_link(&self, shows: Capabilities) -> bool {
         self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && (!shows.shows_everything() || self.needs_approval())
     }
 }

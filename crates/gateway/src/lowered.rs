@@ -22,13 +22,13 @@ use crate::ask::{Question, answer};
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, may_name, quoted, with_members};
-use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
+use crate::meta::{self, ClientMeta, LOG_LEVEL, SUBSCRIPTION_ID};
 use crate::modern::{declared, no_method};
+use crate::recipient::{PushedRecipient, Recipient, RoundsRecipient};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, MAX_HANDSHAKE, NO_ROOTS, Pair, Place, Session};
+use crate::session::{Change, MAX_HANDSHAKE, NO_ROOTS, Pair, ServingSlot, Session};
 
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
@@ -88,8 +88,8 @@ struct Listener {
 
 impl Session {
     /// Makes the handshake of 2025 with the upstream, for a client that has none.
-    pub(crate) async fn lower(self: &Arc<Self>, stamp: &Stamp) -> Result<(), Reply> {
-        let mut capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
+    pub(crate) async fn lower(self: &Arc<Self>, client_meta: &ClientMeta) -> Result<(), Reply> {
+        let mut capabilities = RawObject::parse(&client_meta.capabilities).unwrap_or_default();
         if let Some(roots) = capabilities.object("roots") {
             let mut roots = roots.clone();
             // There is no notification of changed roots any more.
@@ -104,7 +104,7 @@ impl Session {
         let params = format!(
             r#"{{"protocolVersion":{},"capabilities":{capabilities},"clientInfo":{}}}"#,
             quoted(Era::V2025_11_25.version()),
-            stamp.info
+            client_meta.info
         );
         let initialized = tokio::select! {
             biased;
@@ -269,8 +269,8 @@ impl Session {
         let handle = token.and_then(|token| serde_json::from_str(&token).ok());
         let handle = handle.unwrap_or_else(|| self.new_handle());
         let flow = self.begin_flow(handle, call.method, params, declared(params))?;
-        for given in call.take_answers() {
-            flow.note_answer(given);
+        for answer in call.take_answers() {
+            flow.note_answer(answer);
         }
         if let Some(level) = log_level(params) {
             let mut reports = self.lowered.reports.lock();
@@ -343,12 +343,12 @@ impl Session {
                 self.upstream.send(reply).await;
             }
             CREATE => {
-                let Some(place) = self.serve(&id, method, params).await else {
+                let Some(slot) = self.serve(&id, method, params).await else {
                     return;
                 };
                 let is_certain = exact.is_some();
                 match exact.or(oldest).map(|open| self.flow_of(open)).transpose() {
-                    Ok(flow) => self.ask_lowered(id, params, flow.flatten(), is_certain, place),
+                    Ok(flow) => self.ask_lowered(id, params, flow.flatten(), is_certain, slot),
                     Err(busy) => self.upstream.send(busy.to_message(&id)).await,
                 }
             }
@@ -362,7 +362,7 @@ impl Session {
                     }
                 };
                 let open = exact.or(oldest).filter(declares);
-                let Some(place) = self.serve(&id, method, params).await else {
+                let Some(slot) = self.serve(&id, method, params).await else {
                     return;
                 };
                 let flow = match open.map(|open| self.flow_of(open)).transpose() {
@@ -374,7 +374,7 @@ impl Session {
                 self.spawn(async move {
                     let reply = session.client_content(flow, &method, &params).await;
                     session.upstream.send(reply.to_message(&id)).await;
-                    drop(place);
+                    drop(slot);
                 });
             }
             _ => self.upstream.send(no_method().to_message(&id)).await,
@@ -455,7 +455,7 @@ impl Session {
         params: &str,
         flow: Option<Arc<Flow>>,
         is_certain: bool,
-        place: Place,
+        slot: ServingSlot,
     ) {
         let cancelled = match &flow {
             Some(flow) if is_certain => flow.cancelled.child_token(),
@@ -465,13 +465,13 @@ impl Session {
         self.state.lock().asks.insert(id.clone(), withdrawn.clone());
         let (session, params) = (self.clone(), params.to_owned());
         self.spawn(async move {
-            let face = match flow {
-                Some(flow) => Face::Rounds(RoundsFace {
+            let recipient = match flow {
+                Some(flow) => Recipient::Rounds(RoundsRecipient {
                     flow,
                     is_certain,
                     cancelled,
                 }),
-                None => Face::Pushed(PushedFace {
+                None => Recipient::Pushed(PushedRecipient {
                     session: session.clone(),
                     call: None,
                     linkable: None,
@@ -483,7 +483,7 @@ impl Session {
             drop(params);
             // To its end also if it is cancelled: an answer may be on its way.
             let reply = match question {
-                Ok(question) => answer(&face, &question).await,
+                Ok(question) => answer(&recipient, &question).await,
                 Err(error) => error,
             };
             let reply = if withdrawn.is_cancelled() && matches!(reply, Reply::Error(_)) {
@@ -496,7 +496,7 @@ impl Session {
             if is_open {
                 session.upstream.send(reply.to_message(&id)).await;
             }
-            drop(place);
+            drop(slot);
         });
     }
 

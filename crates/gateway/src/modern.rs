@@ -12,10 +12,10 @@ use crate::ask::Question;
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
-use crate::face::Face;
 use crate::flow::{Flow, Refused};
 use crate::json::{RawObject, may_name};
-use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
+use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, ClientMeta, SERVER_INFO, own_info};
+use crate::recipient::Recipient;
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
@@ -32,13 +32,13 @@ impl Session {
         params: &str,
     ) {
         let declared = declared(params);
-        let mut stamp = stamp_of(params);
+        let mut client_meta = client_meta_in(params);
         if self.adds_elicitation(declared) {
-            let capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
-            stamp.capabilities = capability::with_elicitation(&capabilities);
+            let capabilities = RawObject::parse(&client_meta.capabilities).unwrap_or_default();
+            client_meta.capabilities = capability::with_elicitation(&capabilities);
         }
         call.client.leave();
-        let found = self.find_era(&stamp).await;
+        let found = self.find_era(&client_meta).await;
         call.client.come_back();
         match found {
             Ok(Some(found)) => {
@@ -70,8 +70,8 @@ impl Session {
 
     /// Finds out which era the upstream speaks: what it says of itself if that is 2026-07-28, `None`
     /// after the handshake of 2025.
-    async fn find_era(self: &Arc<Self>, stamp: &Stamp) -> Result<Option<String>, Reply> {
-        let params = stamp.on("{}");
+    async fn find_era(self: &Arc<Self>, client_meta: &ClientMeta) -> Result<Option<String>, Reply> {
+        let params = client_meta.applied_to("{}");
         let asked = async {
             let reply = self.request("server/discover", &params).await;
             if names_version(&reply) {
@@ -86,14 +86,14 @@ impl Session {
             reply = &mut asked => {
                 return match spoken(reply) {
                     Some(found) => Ok(Some(found)),
-                    None => self.lower(stamp).await.map(|()| None),
+                    None => self.lower(client_meta).await.map(|()| None),
                 };
             }
             () = self.sleep(self.settings().discover) => {}
         }
         // Servers of 2025 may ignore what they don't know, and any server may be slow to start, such
         // as one that is downloaded first. What it answers first tells which it is.
-        let mut lowered = std::pin::pin!(self.lower(stamp));
+        let mut lowered = std::pin::pin!(self.lower(client_meta));
         let found = tokio::select! {
             biased;
             reply = &mut asked => spoken(reply),
@@ -106,8 +106,8 @@ impl Session {
     }
 
     /// Asks the upstream what it is; `None` if it does not speak 2026-07-28.
-    pub(crate) async fn discover(self: &Arc<Self>, stamp: &Stamp) -> Option<String> {
-        let params = stamp.on("{}");
+    pub(crate) async fn discover(self: &Arc<Self>, client_meta: &ClientMeta) -> Option<String> {
+        let params = client_meta.applied_to("{}");
         tokio::select! {
             biased;
             reply = self.request("server/discover", &params) => spoken(reply),
@@ -129,7 +129,7 @@ impl Session {
 
     /// Whether the upstream is told that questions can be shown which this client cannot show.
     pub(crate) fn adds_elicitation(&self, declared: Capabilities) -> bool {
-        self.settings().fulfils && self.desk.has_pages() && !declared.shows_everything()
+        self.settings().fulfils && self.page_asker.has_pages() && !declared.shows_everything()
     }
 
     /// The parameters of a request with what the gateway adds to the client's capabilities; `None`
@@ -244,8 +244,10 @@ impl Session {
         }
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let kept = &session.desk.kept;
-            kept.keep(&session.person.principal, refused.answers).await;
+            let lost_answers = &session.page_asker.lost_answers;
+            lost_answers
+                .keep(&session.person.principal, refused.answers)
+                .await;
             call.client.respond(refused.reply.to_message(&call.id));
         });
     }
@@ -326,7 +328,7 @@ impl Session {
         };
         let has_roots = self.has_configured_roots();
         let is_for_roots = has_roots && round.questions().any(|(method, _)| method == ROOTS);
-        if !is_for_roots && (!self.settings().fulfils || !self.desk.has_pages()) {
+        if !is_for_roots && (!self.settings().fulfils || !self.page_asker.has_pages()) {
             return relayed();
         }
         let declared = declared(params);
@@ -365,14 +367,14 @@ impl Session {
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
-            let face = Face::of(&driven);
+            let recipient = Recipient::of(&driven);
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&face).await
+                    && let Err(refusal) = gate.pass(&recipient).await
                 {
                     return refusal;
                 }
-                drive(&session, &face, method, &params, first).await
+                drive(&session, &recipient, method, &params, first).await
             };
             tokio::select! {
                 biased;
@@ -440,11 +442,11 @@ fn declared_in(params: &RawObject<'_>) -> Capabilities {
 }
 
 /// What a request of 2026-07-28 says of its client.
-pub(crate) fn stamp_of(params: &str) -> Stamp {
+pub(crate) fn client_meta_in(params: &str) -> ClientMeta {
     let params = RawObject::parse(params).unwrap_or_default();
     let meta = params.object("_meta").unwrap_or_default();
     let get = |name: &str| meta.get(name).map(str::to_owned);
-    Stamp {
+    ClientMeta {
         info: get(CLIENT_INFO).unwrap_or_else(own_info),
         capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
         log_level: None,

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::json::RawObject;
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// How many tools with such arguments are remembered.
@@ -24,7 +24,7 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// What the lists of tools that went by said about headers.
 #[derive(Debug, Default)]
-pub(crate) struct ToolHeaders(Mutex<Known>, Seldom);
+pub(crate) struct ToolHeaders(Mutex<Known>, LineThrottle);
 
 #[derive(Debug, Default)]
 struct Known {

@@ -17,9 +17,9 @@ use crate::approvals::Gate;
 use crate::call::{Call, Method};
 use crate::capability;
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
-use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
+use crate::meta::{ClientMeta, SERVER_INFO, SUBSCRIPTION_ID, own_info};
+use crate::recipient::{PushedRecipient, Recipient};
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::session::{Change, Pair, Session, params_with_token};
@@ -40,7 +40,7 @@ pub(crate) struct Raised {
     found: Mutex<String>,
     log_level: Mutex<Option<String>>,
     /// What the server is told of the client, until that changes.
-    stamp: Mutex<Option<Arc<Stamp>>>,
+    client_meta: Mutex<Option<Arc<ClientMeta>>>,
     /// The resources that the client subscribes to.
     uris: watch::Sender<Subscriptions>,
     /// The request of the stream whose notifications pass.
@@ -51,8 +51,8 @@ pub(crate) struct Raised {
 
 impl Raised {
     /// Notes that the client says something else of itself.
-    pub(crate) fn forget_stamp(&self) {
-        *self.stamp.lock() = None;
+    pub(crate) fn forget_client_meta(&self) {
+        *self.client_meta.lock() = None;
     }
 }
 
@@ -67,7 +67,7 @@ impl Session {
         self.spawn(async move {
             // Requests go out in its way from now on; if it is none, nothing else was sent.
             session.state.lock().pair = Pair::Raised;
-            let reply = if let Some(found) = session.discover(&session.stamp()).await {
+            let reply = if let Some(found) = session.discover(&session.client_meta()).await {
                 session.note_modern(&found);
                 *session.raised.found.lock() = found;
                 session.handshake()
@@ -82,14 +82,14 @@ impl Session {
     }
 
     /// What the upstream is told of the client in each request.
-    pub(crate) fn stamp(&self) -> Arc<Stamp> {
-        let mut stamp = self.raised.stamp.lock();
-        stamp
-            .get_or_insert_with(|| Arc::new(self.new_stamp()))
+    pub(crate) fn client_meta(&self) -> Arc<ClientMeta> {
+        let mut client_meta = self.raised.client_meta.lock();
+        client_meta
+            .get_or_insert_with(|| Arc::new(self.new_client_meta()))
             .clone()
     }
 
-    fn new_stamp(&self) -> Stamp {
+    fn new_client_meta(&self) -> ClientMeta {
         let client = self.client_info();
         let mut capabilities = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         // There are no tasks in the core protocol any more, and extensions differ.
@@ -107,7 +107,7 @@ impl Session {
             text = object.to_string();
         }
         let info = client.raw_info.clone();
-        Stamp {
+        ClientMeta {
             info: if info.is_empty() { own_info() } else { info },
             capabilities: text,
             log_level: self.raised.log_level.lock().clone(),
@@ -154,7 +154,7 @@ impl Session {
         if call.method == Method::CallTool && self.holds_for_approval(call, params) {
             return;
         }
-        let params = self.stamp().on(params);
+        let params = self.client_meta().applied_to(params);
         self.send_call(call, envelope, Some(&params)).await;
     }
 
@@ -170,7 +170,7 @@ impl Session {
                     return Some(error);
                 }
                 *self.raised.log_level.lock() = level;
-                self.raised.forget_stamp();
+                self.raised.forget_client_meta();
             }
             "resources/subscribe" => {
                 let uri = text("uri").unwrap_or_default();
@@ -226,7 +226,7 @@ impl Session {
     fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, first: Option<Round>, gate: Option<Gate>) {
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
+            let recipient = Recipient::Pushed(PushedRecipient {
                 session: session.clone(),
                 call: Some(call.clone()),
                 linkable: Some(call.clone()),
@@ -234,17 +234,17 @@ impl Session {
             });
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&face).await
+                    && let Err(refusal) = gate.pass(&recipient).await
                 {
                     return refusal;
                 }
                 let envelope = Envelope::read(&call.message).ok();
                 let params = envelope.and_then(|envelope| envelope.params());
-                let mut params = session.stamp().on(params.unwrap_or("{}"));
+                let mut params = session.client_meta().applied_to(params.unwrap_or("{}"));
                 if let Some(token) = call.upstream_token() {
                     params = params_with_token(&params, &token).unwrap_or(params);
                 }
-                drive(&session, &face, call.method.name(), &params, first).await
+                drive(&session, &recipient, call.method.name(), &params, first).await
             };
             let reply = tokio::select! {
                 biased;
@@ -339,8 +339,8 @@ impl Session {
             acknowledged.borrow_and_update();
             let session = self.clone();
             let params = self
-                .stamp()
-                .on(&json!({"notifications": filter}).to_string());
+                .client_meta()
+                .applied_to(&json!({"notifications": filter}).to_string());
             let next = AbortOnDrop::spawn(async move {
                 drop(session.request("subscriptions/listen", &params).await);
                 ended.send_replace(true);

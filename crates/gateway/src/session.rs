@@ -31,7 +31,6 @@ use crate::approvals::Approvals;
 use crate::call::{Call, Method};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
-use crate::desk::Desk;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::flow::Flows;
 use crate::gateway::{Gateway, Upstream};
@@ -40,8 +39,9 @@ use crate::json::RawObject;
 use crate::legacy::token_in;
 use crate::log::cut;
 use crate::lowered::Lowered;
-use crate::memory::{Account, Room};
+use crate::memory::{Account, Reservation};
 use crate::observe::Observed;
+use crate::page_asker::PageAsker;
 use crate::param_headers::ToolHeaders;
 use crate::policy::Policy;
 use crate::raised::Raised;
@@ -108,7 +108,7 @@ pub(crate) struct Session {
     /// Who is behind the client.
     pub(crate) person: Person,
     /// Where this person is asked what the client cannot show.
-    pub(crate) desk: Desk,
+    pub(crate) page_asker: PageAsker,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
     /// What is known of the upstream, if anybody wants to know.
@@ -182,9 +182,9 @@ pub(crate) enum Change {
 }
 
 /// A place for a request of the upstream, and the memory of that.
-pub(crate) struct Place {
+pub(crate) struct ServingSlot {
     _permit: OwnedSemaphorePermit,
-    _room: Room,
+    _reservation: Reservation,
 }
 
 /// How a session ended.
@@ -211,7 +211,7 @@ impl Session {
             policy,
             ..
         } = upstream;
-        let digits = random::name::<8>(gateway.desk.asker.engine());
+        let digits = random::name::<8>(gateway.page_asker.asker.engine());
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);
@@ -227,7 +227,7 @@ impl Session {
             upstream_url: url.clone(),
             fallback_name: name.clone(),
             is_named: *is_named,
-            desk: gateway.desk.for_person(&person),
+            page_asker: gateway.page_asker.for_person(&person),
             person,
             policy: policy.clone().for_session(),
             has_listed: AtomicBool::new(false),
@@ -344,7 +344,7 @@ impl Session {
     /// it does not fill the log.
     pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
         if tracing::enabled!(tracing::Level::WARN)
-            && let Some(count) = self.told(what)
+            && let Some(count) = self.count_for_log(what)
         {
             let server = &self.fallback_name;
             let detail = cut(detail);
@@ -354,7 +354,7 @@ impl Session {
 
     /// Counts something for the log. Returns how many times a line has to report; `None` if there
     /// was a line a moment ago.
-    pub(crate) fn told(&self, what: &'static str) -> Option<u64> {
+    pub(crate) fn count_for_log(&self, what: &'static str) -> Option<u64> {
         self.log.count(what, self.engine().now())
     }
 
@@ -363,7 +363,7 @@ impl Session {
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        self.gateway.desk.asker.engine()
+        self.gateway.page_asker.asker.engine()
     }
 
     pub(crate) async fn sleep(&self, time: Duration) {
@@ -427,17 +427,22 @@ impl Session {
     /// Takes a place for a request of the upstream that is worked on here. Without one, or if the
     /// request is too large, the upstream gets an error, and nothing more is read from it until it
     /// has taken that.
-    pub(crate) async fn serve(&self, id: &RawId, method: &str, params: &str) -> Option<Place> {
+    pub(crate) async fn serve(
+        &self,
+        id: &RawId,
+        method: &str,
+        params: &str,
+    ) -> Option<ServingSlot> {
         let refusal = if params.len() > MAX_QUESTION && method != SAMPLE {
             Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB")
         } else {
             let permit = self.serving.clone().try_acquire_owned().ok();
             if let Some(permit) = permit
-                && let Some(room) = self.memory.take(params.len())
+                && let Some(reservation) = self.memory.reserve(params.len())
             {
-                return Some(Place {
+                return Some(ServingSlot {
                     _permit: permit,
-                    _room: room,
+                    _reservation: reservation,
                 });
             }
             Reply::failed("too many requests are open", "busy")
@@ -479,14 +484,14 @@ impl Session {
             return true;
         }
         let place = self.aside.clone().try_acquire_owned().ok();
-        let room = self.memory.take(text.len());
-        let (Some(place), Some(room)) = (place, room) else {
+        let reservation = self.memory.reserve(text.len());
+        let (Some(place), Some(reservation)) = (place, reservation) else {
             return false;
         };
         let (session, via) = (self.clone(), via.clone());
         self.spawn(async move {
             session.from_client(text, &via).await;
-            drop((place, room));
+            drop((place, reservation));
         });
         true
     }
@@ -545,7 +550,7 @@ impl Session {
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
                 let token = token_in(params);
-                let Some(room) = self.memory.take(text.len()) else {
+                let Some(reservation) = self.memory.reserve(text.len()) else {
                     let busy = Reply::failed("too many calls are open", "busy");
                     return via.respond(busy.to_message(&RawId::new(id)));
                 };
@@ -560,7 +565,7 @@ impl Session {
                     kept,
                     token.as_deref(),
                     via.clone(),
-                    (self.memory.clone(), Some(room)),
+                    (self.memory.clone(), Some(reservation)),
                 );
                 self.end_with_its_stream(&call);
                 let mut pair = self.state.lock().pair;

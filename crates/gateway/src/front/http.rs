@@ -19,7 +19,7 @@ use memchr::memchr2;
 use serde_json::value::RawValue;
 
 use super::body::Bodies;
-use super::live::{FrontSettings, Live, Route, Sessions, Target};
+use super::live::{FrontSettings, LiveSession, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
 use crate::client::ClientSender;
@@ -237,7 +237,7 @@ impl Front {
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
-        self.respond(reader, Form::Modern, headers).await
+        self.respond(reader, ResponseForm::Modern, headers).await
     }
 
     // ---- 2025
@@ -277,7 +277,7 @@ impl Front {
         if requests == 0 {
             return empty(StatusCode::ACCEPTED);
         }
-        let form = Form::legacy(headers, Some(live.keep(&stream)), requests == 1);
+        let form = ResponseForm::legacy(headers, Some(live.keep(&stream)), requests == 1);
         self.respond(reader, form, headers).await
     }
 
@@ -296,7 +296,7 @@ impl Front {
                 return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id));
             }
         };
-        let starting = Starting(Some(live.clone()));
+        let starting = StartingSession(Some(live.clone()));
         let stream = Stream::new(1).counted(&self.0.sessions.memory_of(person));
         let reader = stream.read(None);
         let via = ClientSender::Stream(stream).within(headers);
@@ -333,7 +333,7 @@ impl Front {
         target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
-    ) -> Result<Arc<Live>, Box<Response>> {
+    ) -> Result<Arc<LiveSession>, Box<Response>> {
         let Some(id) = header_text(headers, &SESSION)? else {
             let text = "Mcp-Session-Id is missing: begin with `initialize`";
             let refusal = failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text);
@@ -375,7 +375,7 @@ impl Front {
         let Some(stream) = live.stream(number) else {
             return refuse(StatusCode::NOT_FOUND, "that stream is gone");
         };
-        let form = Form::legacy(headers, Some(number), false);
+        let form = ResponseForm::legacy(headers, Some(number), false);
         stream_of(stream.read(from), None, form)
     }
 
@@ -396,7 +396,7 @@ impl Front {
 
     /// Responds to a request: with JSON if the response is the first message and comes soon, else
     /// with a stream.
-    async fn respond(&self, reader: Reader, form: Form, headers: &HeaderMap) -> Response {
+    async fn respond(&self, reader: Reader, form: ResponseForm, headers: &HeaderMap) -> Response {
         let may_stream = accepts(headers, "text/event-stream");
         let may_be_json = form.may_be_json() && accepts(headers, "application/json");
         if !may_be_json {
@@ -449,7 +449,7 @@ fn charge_batch(asker: Option<&Asker>, body: &[u8]) -> Option<Response> {
 }
 
 /// Responds with a stream, which begins with a message that was read already.
-fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Response {
+fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: ResponseForm) -> Response {
     let mut begin = Vec::new();
     if let Some(id) = form.priming() {
         begin.extend_from_slice(format!("id: {id}\ndata: \n\n").as_bytes());
@@ -484,20 +484,20 @@ fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Respons
 
 /// Passes messages to a session, which goes on with them if the request is dropped: whether that
 /// cancels anything is for the session to say.
-async fn take(live: &Live, messages: Vec<Bytes>, via: ClientSender) {
+async fn take(live: &LiveSession, messages: Vec<Bytes>, via: ClientSender) {
     live.service.take(messages, via).await;
 }
 
 /// A session until its handshake has succeeded; dropped before, it ends.
-struct Starting(Option<Arc<Live>>);
+struct StartingSession(Option<Arc<LiveSession>>);
 
-impl Starting {
+impl StartingSession {
     fn succeeded(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartingSession {
     fn drop(&mut self) {
         if let Some(live) = self.0.take() {
             live.end();
@@ -507,7 +507,7 @@ impl Drop for Starting {
 
 /// The form of a response.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum ResponseForm {
     Legacy {
         /// The number of its stream, if the client may come back for it.
         stream: Option<u64>,
@@ -517,7 +517,7 @@ enum Form {
     Modern,
 }
 
-impl Form {
+impl ResponseForm {
     fn legacy(headers: &HeaderMap, stream: Option<u64>, has_one_response: bool) -> Self {
         let version = headers.get(&modern_headers::VERSION);
         Self::Legacy {

@@ -13,9 +13,9 @@ use futures_util::future::join_all;
 use super::{Noted, Stage, lowered_params, requires_urls};
 use crate::ask::{Question, answer};
 use crate::envelope::Envelope;
-use crate::face::Face;
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
+use crate::recipient::Recipient;
 use crate::reply::Reply;
 use crate::session::{Session, params_with_token};
 use crate::visits::required_urls;
@@ -30,7 +30,7 @@ impl Session {
         stage: Stage,
     ) -> Reply {
         let mut reply = match stage {
-            Stage::Held(gate) => match Box::pin((*gate).pass(&Face::of(flow))).await {
+            Stage::Held(gate) => match Box::pin((*gate).pass(&Recipient::of(flow))).await {
                 Ok(()) => Box::pin(self.call_first(flow, message)).await,
                 Err(refusal) => return refusal,
             },
@@ -110,7 +110,7 @@ impl Session {
         if urls.is_empty() {
             return Err(not_visited(error));
         }
-        let face = Face::of(flow);
+        let recipient = Recipient::of(flow);
         let asked = urls.iter().map(|url| {
             let is_allowed = allowed.contains(&url.url);
             let request = ElicitRequest::url(&url.message, &url.url, None);
@@ -119,10 +119,10 @@ impl Session {
                 raw: request.clone().into_params().to_string(),
                 request,
             };
-            let face = &face;
+            let recipient = &recipient;
             async move {
                 if !is_allowed {
-                    let result = match answer(face, &question).await {
+                    let result = match answer(recipient, &question).await {
                         Reply::Result(result) => result,
                         error @ Reply::Error(_) => return Err(error),
                     };
@@ -131,7 +131,7 @@ impl Session {
                         return Err(not_visited(error));
                     }
                 }
-                let _open = face.page_opened();
+                let _open = recipient.page_opened();
                 let reported = async {
                     let is_reported = match visited {
                         Some(visited) => visited.await.is_ok(),
@@ -146,7 +146,7 @@ impl Session {
                 tokio::select! {
                     biased;
                     () = reported => {}
-                    () = face.sleep(face.settings().hold) => {}
+                    () = recipient.sleep(recipient.settings().hold) => {}
                 }
                 Ok(())
             }

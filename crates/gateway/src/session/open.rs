@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
-use crate::kept::Given;
+use crate::lost_answers::DeliveredAnswer;
 use crate::reply::Reply;
 use crate::trust::Clients;
 
@@ -260,32 +260,32 @@ impl Session {
     }
 
     /// Notes an answer that the server gets, on all calls that it may belong to.
-    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+    pub(crate) fn note_answer(&self, answer: Arc<DeliveredAnswer>) {
         for flow in self.lowered.open_calls() {
-            flow.note_answer(given.clone());
+            flow.note_answer(answer.clone());
         }
         for call in self.open_calls() {
-            call.note_answer(given.clone());
+            call.note_answer(answer.clone());
         }
         // If there are none, nothing else can be lost.
-        self.end_answers(vec![given]);
+        self.end_answers(vec![answer]);
     }
 
     /// Notes how a call has ended on which the server got these answers.
-    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<Given>>) {
+    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<DeliveredAnswer>>) {
         if reply.is_lost() {
-            for given in &answers {
-                given.lose();
+            for answer in &answers {
+                answer.lose();
             }
         }
         self.end_answers(answers);
     }
 
     /// Notes that a call has ended on which the server got these answers.
-    pub(crate) fn end_answers(&self, answers: Vec<Arc<Given>>) {
+    pub(crate) fn end_answers(&self, answers: Vec<Arc<DeliveredAnswer>>) {
         if !answers.is_empty() {
-            let kept = self.desk.kept.clone();
-            self.spawn(async move { kept.ended(answers).await });
+            let lost_answers = self.page_asker.lost_answers.clone();
+            self.spawn(async move { lost_answers.ended(answers).await });
         }
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::Union;
 use super::handshake::Handshake;
 use super::lists::List;
-use super::member::{Status, Up};
+use super::member::{ConnectedMember, Status};
+use super::member_sender::MemberSender;
 use super::open::OpenRequest;
-use super::part::PartSender;
 use crate::call::Method;
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
@@ -171,7 +171,7 @@ impl Union {
         match owner.or(ups.first()) {
             Some(up) => {
                 object.set("name", quoted(PART_RESUME));
-                Target::Upstream(up.part.index, object.to_string())
+                Target::Upstream(up.context.index, object.to_string())
             }
             None => Target::Refused(Reply::failed("no server is available", "upstream_down")),
         }
@@ -229,8 +229,8 @@ impl Union {
         if let Target::Upstream(index, params) = &target
             && let Some(uri) = named(params, "uri")
         {
-            let mut kept = self.kept.lock();
-            let subscriptions = kept.subscriptions.entry(*index).or_default();
+            let mut settings = self.client_settings.lock();
+            let subscriptions = settings.subscriptions.entry(*index).or_default();
             if method == "resources/unsubscribe" {
                 subscriptions.remove(&uri);
             } else {
@@ -244,14 +244,14 @@ impl Union {
     async fn set_level(self: &Arc<Self>, params: &str, client: &ClientSender) -> Reply {
         self.settled().await;
         let ups = {
-            let mut kept = self.kept.lock();
-            kept.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
+            let mut settings = self.client_settings.lock();
+            settings.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
             self.all_up()
         };
-        let ups = ups.iter().filter(|up| up.about.has("logging"));
+        let ups = ups.iter().filter(|up| up.description.has("logging"));
         let asked = ups.map(|up| async move {
             let method = "logging/setLevel";
-            let asked = self.ask(&up.session, &up.part, client, method, params);
+            let asked = self.ask(&up.session, &up.context, client, method, params);
             tokio::select! {
                 biased;
                 reply = asked => Some(reply),
@@ -378,7 +378,7 @@ impl Union {
 
     /// Whether names are read for a call: not again at once.
     fn may_look_up(&self, list: List) -> bool {
-        let now = self.gateway.desk.asker.engine().now();
+        let now = self.gateway.page_asker.asker.engine().now();
         let mut looked_up = self.looked_up.lock();
         let before = &mut looked_up[usize::from(list == List::Prompts)];
         if before.is_some_and(|before| now.since(before) < KNOWN) {
@@ -389,7 +389,7 @@ impl Union {
     }
 
     /// Waits until an upstream can be asked, or it is known that it can't.
-    async fn status_of(&self, index: usize) -> Result<Arc<Up>, Reply> {
+    async fn status_of(&self, index: usize) -> Result<Arc<ConnectedMember>, Reply> {
         let name = self.name(index);
         let reason = match self.members.get(index) {
             Some(member) => match member.settled().await {
@@ -440,19 +440,19 @@ impl Union {
     /// Passes a request to the session of an upstream.
     async fn forward(
         &self,
-        up: &Arc<Up>,
+        up: &Arc<ConnectedMember>,
         mut open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
         via: &ClientSender,
     ) {
-        open.goes_to(up.part.index);
+        open.goes_to(up.context.index);
         let cancelled = open.cancelled.clone();
         let kind = Method::of(method);
-        let sender = PartSender::relayed(up.part.clone(), via.clone(), id.clone(), kind, open);
+        let sender = MemberSender::relayed(up.context.clone(), via.clone(), id.clone(), kind, open);
         let request = envelope::request(id, method, params);
-        let sender = ClientSender::Part(sender);
+        let sender = ClientSender::Member(sender);
         if !up.session.take_aside(request.into(), &sender).await {
             let busy = Reply::failed("too many requests wait for this server", "busy");
             return sender.respond(busy.to_message(id));

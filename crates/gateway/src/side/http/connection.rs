@@ -25,7 +25,7 @@ use super::session::{Session, Sessions};
 use super::verdict::{BOTH, JSON, failure, refused};
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::json::RawObject;
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 use crate::side::{Failure, UpstreamEvent};
@@ -71,8 +71,8 @@ pub(super) struct Connection {
     closed: CancellationToken,
     counter: AtomicU64,
     /// Log lines about what is too long, and about what the server did not take.
-    pub(super) told_long: Seldom,
-    told_lost: Seldom,
+    pub(super) told_long: LineThrottle,
+    told_lost: LineThrottle,
 }
 
 /// A request that is on its way or at the server.
@@ -104,8 +104,8 @@ impl Connection {
             stop,
             closed: CancellationToken::new(),
             counter: AtomicU64::new(0),
-            told_long: Seldom::default(),
-            told_lost: Seldom::default(),
+            told_long: LineThrottle::default(),
+            told_lost: LineThrottle::default(),
         })
     }
 
