@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -30,8 +31,7 @@ use crate::tasks::AbortOnDrop;
 /// says it again.
 pub(crate) const MAX_LEVEL: usize = 64;
 /// The pauses before a stream of notifications is opened again.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// What a session in this pair of eras keeps.
 #[derive(Default)]
@@ -326,7 +326,7 @@ impl Session {
     async fn follow_changes(self: Arc<Self>) {
         let mut uris = self.raised.uris.subscribe();
         let mut current: Option<AbortOnDrop> = None;
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let Some(filter) = self.filter(uris.borrow_and_update().uris()) else {
                 if uris.changed().await.is_err() {
@@ -347,7 +347,7 @@ impl Session {
             });
             tokio::select! {
                 biased;
-                _ = acknowledged.changed() => pause = FIRST_PAUSE,
+                _ = acknowledged.changed() => pauses.reset(),
                 () = has_ended(&mut end) => {}
                 () = self.sleep(self.settings().discover) => {}
             }
@@ -356,8 +356,7 @@ impl Session {
             tokio::select! {
                 biased;
                 () = has_ended(&mut end) => {
-                    self.sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.sleep(pauses.next_pause()).await;
                 }
                 changed = uris.changed() => if changed.is_err() {
                     return;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
 use futures_util::future::join_all;
 
@@ -13,8 +14,7 @@ use crate::reply::{Reply, code};
 use crate::session::{MAX_QUESTION, NO_ROOTS, Session};
 
 /// The pauses between rounds without questions.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 
 /// How many questions one round may have.
 const MAX_QUESTIONS: usize = 100;
@@ -83,7 +83,7 @@ pub(crate) async fn drive(
 ) -> Reply {
     let mut round = first;
     let mut rounds = 0;
-    let mut pause = FIRST_PAUSE;
+    let mut pauses = PAUSES;
     let mut asked_at = recipient.now();
     let Some(base) = RawObject::parse(params) else {
         return Reply::error(code::INVALID_PARAMS, "params: is not an object");
@@ -104,10 +104,9 @@ pub(crate) async fn drive(
                     let message = "the server has neither asked nor ended for too long";
                     return Reply::may_have_run(message, "too_many_rounds");
                 }
-                recipient.sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                recipient.sleep(pauses.next_pause()).await;
             } else {
-                pause = FIRST_PAUSE;
+                pauses.reset();
                 rounds += 1;
                 if round.entries.len() > MAX_QUESTIONS {
                     let message = "the server asks more than 100 questions at once";

@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
 use entreat_engine::{ActError, Asker};
+use entreat_wire::headers as mcp_headers;
 use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -32,8 +33,8 @@ use crate::observe::UpstreamStatus;
 use crate::reply::{Reply, code, error_code};
 use crate::session::Person;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const SESSION: HeaderName = HeaderName::from_static(mcp_headers::SESSION_ID);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(mcp_headers::LAST_EVENT_ID);
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Versions of 2025 and before that a client may name in a header.

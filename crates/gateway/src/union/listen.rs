@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -23,8 +24,7 @@ use crate::reply::Reply;
 const MAX_WAITING: usize = 256;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 /// The pauses before a stream to an upstream that has ended is opened again.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// A stream of notifications.
 pub(super) struct Listen {
@@ -47,7 +47,7 @@ struct State {
     waiting_bytes: usize,
     /// The resources that are watched.
     uris: BTreeSet<String>,
-    pauses: HashMap<usize, Duration>,
+    pauses: HashMap<usize, Backoff>,
     is_over: bool,
 }
 
@@ -124,8 +124,7 @@ impl Listen {
         let index = context.index;
         let pause = {
             let mut state = self.state.lock();
-            let pause = state.pauses.entry(index).or_insert(FIRST_PAUSE);
-            std::mem::replace(pause, (*pause * 2).min(LONGEST_PAUSE))
+            state.pauses.entry(index).or_insert(PAUSES).next_pause()
         };
         let Some(union) = self.union.upgrade() else {
             return;

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
@@ -25,8 +26,7 @@ use crate::session::{MAX_HANDSHAKE, Session};
 use crate::side::Closed;
 
 /// The pauses before an upstream that has ended is connected to again.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(30));
 /// How long an upstream has to last for its end to be the first one again.
 const LASTED: Duration = Duration::from_secs(60);
 
@@ -212,7 +212,7 @@ impl Union {
         let Some(member) = self.members.get(index) else {
             return;
         };
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let began = self.now();
             let Some(End { reason, was_up }) = self.attend(member, index).await else {
@@ -221,11 +221,11 @@ impl Union {
             let name = &member.source.name;
             let lasted = self.now().since(began);
             if lasted >= LASTED {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
             tracing::warn!(server = %name, %reason, "a server is not available");
             // What has worked is back in a moment, as a rule.
-            let status = if was_up && pause == FIRST_PAUSE {
+            let status = if was_up && pauses.is_fresh() {
                 Status::Starting
             } else {
                 Status::Down(reason.into())
@@ -234,9 +234,8 @@ impl Union {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
-                () = self.sleep(pause) => {}
+                () = self.sleep(pauses.next_pause()) => {}
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use entreat_wire::http::{Client, Response};
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
@@ -352,7 +352,7 @@ impl Connection {
                 headers::add_version(&mut all, &session.version);
             }
             if let Some(id) = &session.id {
-                all.insert(HeaderName::from_static(headers::SESSION), id.clone());
+                all.insert(headers::SESSION, id.clone());
             }
         }
         all
