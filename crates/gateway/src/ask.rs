@@ -4,19 +4,26 @@
 //! page; the page opens in the browser of this machine; the tool's result has the link. Only a
 //! person, or a cancelled call, declines or cancels; all else is an error that says what happened.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use entreat_core::Form;
 use entreat_wire::message::{Action, CREATE, ElicitMode, ElicitRequest, ElicitResult};
 use serde_json::{Map, Value, json};
 
-use crate::call::Link;
+use crate::call::{Link, token_in};
+use crate::client_first::{Shows, client_first};
 use crate::downgrade::Downgraded;
+use crate::envelope::{self, RawId};
 use crate::json::{RawObject, quoted};
 use crate::lost_answers::{self, EarlierAnswer, QuestionKey};
 use crate::observe::{QuestionWatch, Way};
 use crate::page_asker::{NotAsked, OpenPage, PageDecision, PageQuestion, consent_form, form_of};
 use crate::recipient::Recipient;
-use crate::reply::{Reply, code};
+use crate::reply::{Reply, action_in};
 use crate::secrets;
+use crate::session::{ServingSlot, Session};
+use crate::tasks::AbortOnDrop;
 
 /// A question that a server asks with `elicitation/create`.
 pub(crate) struct Question {
@@ -28,10 +35,9 @@ pub(crate) struct Question {
 impl Question {
     /// Reads the parameters of a question.
     pub(crate) fn read(raw: &str) -> Result<Self, Reply> {
-        let params: Value = serde_json::from_str(raw)
-            .map_err(|_| Reply::error(code::INVALID_PARAMS, "params: is not an object"))?;
+        let params: Value = serde_json::from_str(raw).map_err(|_| Reply::not_an_object())?;
         let request = ElicitRequest::from_params(params)
-            .map_err(|error| Reply::error(code::INVALID_PARAMS, &error.to_string()))?;
+            .map_err(|error| Reply::invalid_params(&error.to_string()))?;
         Ok(Self {
             request,
             raw: raw.to_owned(),
@@ -39,12 +45,60 @@ impl Question {
     }
 }
 
-/// What a client did with a question that it was asked to show.
-enum NativeOutcome {
-    Replied(Reply),
-    /// Nobody has seen it.
-    NotShown,
+impl Session {
+    /// Asks a question of the upstream, and answers it, unless the upstream withdraws it.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        id: RawId,
+        params: &str,
+        recipient: Recipient,
+        slot: ServingSlot,
+    ) {
+        let withdrawn = recipient.cancelled();
+        self.state.lock().asks.insert(id.clone(), withdrawn.clone());
+        let (session, params) = (self.clone(), params.to_owned());
+        self.spawn(async move {
+            let _waiting = session.keep_server_waiting(&params);
+            let question = Question::read(&params);
+            drop(params);
+            // To its end also if it is cancelled: an answer may be on its way.
+            let reply = match question {
+                Ok(question) => answer(&recipient, &question).await,
+                Err(error) => error,
+            };
+            let reply = match reply {
+                Reply::Error(_) if withdrawn.is_cancelled() => Reply::cancel_action(),
+                reply => reply,
+            };
+            let is_open = session.state.lock().asks.remove(&id).is_some();
+            if is_open {
+                session.reply_upstream(&id, &reply).await;
+            }
+            drop(slot);
+        });
+    }
+
+    /// Reports progress on a question to the server, if it asked for that, until the guard is
+    /// dropped: a server's own clock may be short.
+    fn keep_server_waiting(self: &Arc<Self>, params: &str) -> Option<AbortOnDrop> {
+        let token = token_in(params)?;
+        let session = self.clone();
+        Some(AbortOnDrop::spawn(async move {
+            for progress in 1_u64.. {
+                session.sleep(session.settings().progress_every).await;
+                let params = format!(r#"{{"progressToken":{token},"progress":{progress}}}"#);
+                let message = envelope::notification("notifications/progress", &params);
+                session.upstream.send(message).await;
+            }
+        }))
+    }
 }
+
+/// What a client replied to a question that it was asked to show; an error if nobody has seen it.
+type Shown = Result<Reply, NotShown>;
+
+/// Nobody has seen the question.
+struct NotShown;
 
 /// Asks a server's question and returns what the server gets.
 pub(crate) async fn answer(recipient: &Recipient, question: &Question) -> Reply {
@@ -77,7 +131,7 @@ async fn answer_somehow(
         Ok(ElicitMode::Url { url, .. }) => {
             Box::pin(answer_url(recipient, question, url, watch)).await
         }
-        Err(error) => Reply::error(code::INVALID_PARAMS, &error.to_string()),
+        Err(error) => Reply::invalid_params(&error.to_string()),
     }
 }
 
@@ -120,7 +174,7 @@ async fn ask_form(
         if recipient.needs_downgrade() {
             return match Downgraded::of(message, schema) {
                 Some(downgraded) => ask_checked(recipient, schema, &downgraded, keys).await,
-                None => NativeOutcome::NotShown,
+                None => Err(NotShown),
             };
         }
         if recipient.translates() {
@@ -135,52 +189,20 @@ async fn ask_form(
     };
     let native = async {
         let shown = by_client.await;
-        if matches!(shown, NativeOutcome::Replied(_)) {
+        if shown.is_ok() {
             watch.by(Way::Form);
         }
         shown
     };
-    let has_other_way = recipient.has_own_way();
-    if !has_other_way {
-        return match native.await {
-            NativeOutcome::Replied(reply) => reply,
-            NativeOutcome::NotShown => not_shown(&NotAsked::NoPages),
-        };
-    }
-    let mut native = std::pin::pin!(native);
-    if !recipient.has_answered() {
-        // It may have declared what it does not show: then a page opens too.
-        tokio::select! {
-            biased;
-            shown = &mut native => match shown {
-                NativeOutcome::Replied(reply) => return reply,
-                NativeOutcome::NotShown => return own().await,
-            },
-            () = recipient.sleep(recipient.settings().native_silence) => {}
-        }
-        recipient.note_silence();
-        let mut own = std::pin::pin!(own());
-        tokio::select! {
-            biased;
-            shown = &mut native => match shown {
-                NativeOutcome::Replied(reply) => return reply,
-                NativeOutcome::NotShown => {}
-            },
-            reply = &mut own => {
-                recipient.distrust_native();
-                return reply;
-            }
-        }
-        return own.await;
-    }
-    match native.await {
-        NativeOutcome::Replied(reply) => reply,
-        NativeOutcome::NotShown => own().await,
-    }
+    let native = pin!(native);
+    let page = recipient.has_own_way().then_some(own);
+    client_first(recipient, Shows::Form, native, page)
+        .await
+        .unwrap_or_else(|NotShown| not_shown(&NotAsked::NoPages))
 }
 
 /// Has the client show the question as it came.
-async fn ask_native(recipient: &Recipient, raw: &str, keys: &[QuestionKey]) -> NativeOutcome {
+async fn ask_native(recipient: &Recipient, raw: &str, keys: &[QuestionKey]) -> Shown {
     let asked = recipient.now();
     let reply = recipient.push_keyed(CREATE, raw, keys.first()).await;
     let was_read = recipient.now().since(asked) >= recipient.settings().reading_time;
@@ -188,29 +210,29 @@ async fn ask_native(recipient: &Recipient, raw: &str, keys: &[QuestionKey]) -> N
 }
 
 /// Decides whether a client has shown a question.
-fn judge(recipient: &Recipient, reply: Reply, was_read: bool) -> NativeOutcome {
+fn judge(recipient: &Recipient, reply: Reply, was_read: bool) -> Shown {
     let Reply::Result(result) = &reply else {
         if recipient.has_own_way() {
             // The client cannot, whatever it declared; unless it does not know of the question.
             if !reply.is_unread() {
                 recipient.distrust_native();
             }
-            return NativeOutcome::NotShown;
+            return Err(NotShown);
         }
-        return NativeOutcome::Replied(reply);
+        return Ok(reply);
     };
     let has_content = RawObject::parse(result)
         .is_some_and(|result| result.get("content").is_some_and(|text| text != "null"));
     if was_read || has_content {
         recipient.note_answered();
-        return NativeOutcome::Replied(reply);
+        return Ok(reply);
     }
     if recipient.has_own_way() {
         tracing::info!("the client answered faster than a person reads: asking on a page instead");
         recipient.distrust_native();
-        return NativeOutcome::NotShown;
+        return Err(NotShown);
     }
-    NativeOutcome::Replied(reply)
+    Ok(reply)
 }
 
 /// A question as a client gets it, whose answer is checked here.
@@ -271,25 +293,25 @@ async fn ask_checked(
     schema: &Value,
     wording: &impl Wording,
     keys: &[QuestionKey],
-) -> NativeOutcome {
+) -> Shown {
     let Ok((form, _)) = form_of("", schema) else {
-        return NativeOutcome::NotShown;
+        return Err(NotShown);
     };
     let mut message = wording.message().to_owned();
     for _ in 0..recipient.settings().attempts.max(1) {
         let result = match ask_native(recipient, &wording.params(&message), keys).await {
-            NativeOutcome::Replied(Reply::Result(result)) => result,
+            Ok(Reply::Result(result)) => result,
             other => return other,
         };
         let parsed = serde_json::from_str(&result).ok();
         let Some(parsed) = parsed.and_then(|value| ElicitResult::from_value(value).ok()) else {
-            return NativeOutcome::Replied(Reply::failed(
+            return Ok(Reply::failed(
                 "the client's answer is invalid",
                 "bad_answer",
             ));
         };
         if parsed.action() != Action::Accept {
-            return NativeOutcome::Replied(Reply::Result(result));
+            return Ok(Reply::Result(result));
         }
         let content = parsed.into_content().unwrap_or_else(|| json!({}));
         let mut restored = wording.restore(content.clone());
@@ -298,12 +320,12 @@ async fn ask_checked(
             members.retain(|name, _| form.field(name).is_some());
         }
         match check(&form, &restored) {
-            Ok(()) if restored == content => return NativeOutcome::Replied(Reply::Result(result)),
-            Ok(()) => return NativeOutcome::Replied(with_content(&result, &restored)),
+            Ok(()) if restored == content => return Ok(Reply::Result(result)),
+            Ok(()) => return Ok(with_content(&result, &restored)),
             Err(errors) => message = format!("{}\n\n{errors}", wording.message()),
         }
     }
-    NativeOutcome::Replied(Reply::failed(
+    Ok(Reply::failed(
         "the answer does not match the schema",
         "invalid_answers",
     ))
@@ -401,42 +423,22 @@ async fn answer_url(
         let (params, id) = recipient.url_params(&question.raw, url);
         let reply = recipient.push(CREATE, &params).await;
         let Reply::Result(result) = &reply else {
-            return NativeOutcome::NotShown;
+            return Err(NotShown);
         };
         recipient.note_answered();
         watch.by(Way::Url);
-        let action = RawObject::parse(result).and_then(|result| result.string("action"));
+        let action = action_in(result);
         if let Some(id) = id
             && action.is_some_and(|action| action == "accept")
         {
             recipient.note_visit(url, &id);
         }
-        NativeOutcome::Replied(reply)
+        Ok(reply)
     };
-    let mut native = std::pin::pin!(native);
-    if has_way_past && !recipient.has_answered() {
-        tokio::select! {
-            biased;
-            shown = &mut native => return match shown {
-                NativeOutcome::Replied(reply) => reply,
-                NativeOutcome::NotShown => own().await,
-            },
-            () = recipient.sleep(recipient.settings().native_silence) => {}
-        }
-        recipient.note_silence_about_urls();
-        let mut own = std::pin::pin!(own());
-        tokio::select! {
-            biased;
-            shown = &mut native => if let NativeOutcome::Replied(reply) = shown {
-                return reply;
-            },
-            reply = &mut own => return reply,
-        }
-        return own.await;
-    }
-    match native.await {
-        NativeOutcome::Replied(reply) => reply,
-        NativeOutcome::NotShown => own().await,
+    let native = pin!(native);
+    match client_first(recipient, Shows::Url, native, has_way_past.then_some(own)).await {
+        Ok(reply) => reply,
+        Err(NotShown) => own().await,
     }
 }
 
@@ -570,7 +572,7 @@ fn page_params(recipient: &Recipient, message: &str, url: &str, id: &str) -> Str
 
 /// Waits for the page of a question whose URL the client has shown.
 async fn follow(recipient: &Recipient, mut page: OpenPage, result: &str, id: &str) -> PageDecision {
-    let action = RawObject::parse(result).and_then(|result| result.string("action"));
+    let action = action_in(result);
     let refused = match action.as_deref() {
         Some("accept") => {
             recipient.note_answered();

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use memchr::memmem;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientSender;
-use crate::envelope::{self, Envelope, RawId};
+use crate::envelope::{self, RawId, params_of};
 use crate::json::RawObject;
 use crate::lost_answers::DeliveredAnswer;
 use crate::memory::{Account, Reservation};
@@ -179,6 +180,16 @@ impl Call {
         })
     }
 
+    /// Answers it, while nothing is noted of it.
+    pub(crate) fn reply(&self, reply: &Reply) {
+        self.client.reply(&self.id, reply);
+    }
+
+    /// Its parameters.
+    pub(crate) fn params(&self) -> &str {
+        params_of(&self.message)
+    }
+
     /// Its number among the calls of the session, once it is noted.
     pub(crate) fn seq(&self) -> Option<u64> {
         let seq = self.seq.load(Ordering::Relaxed);
@@ -191,9 +202,7 @@ impl Call {
 
     /// The name of the tool or prompt, or the URI of the resource.
     pub(crate) fn target(&self) -> String {
-        let envelope = Envelope::read(&self.message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        params.map(target_in).unwrap_or_default()
+        target_in(self.params())
     }
 
     /// Notes an answer that the server gets.
@@ -247,7 +256,7 @@ impl Call {
 
     /// Whether it goes on as a task after its response.
     pub(crate) fn is_task(&self) -> bool {
-        memchr::memmem::find(&self.message, br#""task""#).is_some()
+        memmem::find(&self.message, br#""task""#).is_some()
     }
 
     /// Whether the client asked for progress reports.
@@ -383,6 +392,14 @@ pub(crate) fn target_in(params: &str) -> String {
     let params = RawObject::parse(params).unwrap_or_default();
     let name = params.string("name").or_else(|| params.string("uri"));
     name.unwrap_or_default()
+}
+
+/// The token of a request's progress reports, as it was written.
+pub(crate) fn token_in(params: &str) -> Option<String> {
+    memmem::find(params.as_bytes(), b"progressToken")?;
+    let params = RawObject::parse(params)?;
+    let meta = params.object("_meta")?;
+    meta.get("progressToken").map(str::to_owned)
 }
 
 impl Progress {

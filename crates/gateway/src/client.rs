@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::envelope::RawId;
 use crate::front::Stream;
 use crate::observe::{CallWatch, TraceParent};
+use crate::reply::Reply;
 use crate::side::lines::Outbox;
 use crate::trace::{Side, Trace};
 use crate::union::MemberSender;
@@ -146,6 +148,11 @@ impl ClientSender {
             }
             Self::Watched(_) => {}
         }
+    }
+
+    /// Answers the request with this id.
+    pub(crate) fn reply(&self, id: &RawId, reply: &Reply) {
+        self.respond(reply.to_message(id));
     }
 
     /// Sends the response to a request, after which the stream of its POST ends.

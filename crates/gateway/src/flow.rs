@@ -24,7 +24,7 @@ use crate::json::{RawObject, quoted};
 use crate::lost_answers::{DeliveredAnswer, QuestionKey, content_of};
 use crate::memory::Reservation;
 use crate::observe::GaugeGuard;
-use crate::reply::{Reply, code, tool_text};
+use crate::reply::{Reply, tool_text};
 use crate::session::Session;
 use crate::settings::GatewaySettings;
 use crate::trust::ClientKey;
@@ -222,7 +222,7 @@ impl Flows {
                         flow.cancelled.cancel();
                     }
                 }
-                None => return Err(Reply::failed("too many calls are waiting", "busy")),
+                None => return Err(Reply::too_many_waiting()),
             }
         }
         flows.insert(flow.handle.clone(), flow.clone());
@@ -244,7 +244,7 @@ impl Session {
         capabilities: Capabilities,
     ) -> Result<Arc<Flow>, Reply> {
         let Some(reservation) = self.memory.reserve(0) else {
-            return Err(Reply::failed("too many calls are waiting", "busy"));
+            return Err(Reply::too_many_waiting());
         };
         let flow = Arc::new(Flow {
             session: self.clone(),
@@ -292,7 +292,7 @@ impl Session {
     ) -> Option<Result<Retry, Refused>> {
         let state = params.string("requestState")?;
         let sealed = state.strip_prefix(TICKET)?;
-        let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
+        let refused = Reply::invalid_state();
         let ticket = match self.gateway.sealer.open(sealed, binding) {
             Ok(opened) => match opened.contents {
                 Sealed::Parked(ticket) => ticket,
@@ -329,7 +329,7 @@ impl Retry {
         capabilities: Capabilities,
         binding: &Binding,
     ) -> Option<Reply> {
-        let refused = || Reply::error(code::INVALID_PARAMS, "the request state was used already");
+        let refused = || Reply::invalid_params("the request state was used already");
         let sender = {
             let mut state = self.flow.state.lock();
             if let Some(used) = &state.used
@@ -453,9 +453,7 @@ impl Flow {
             });
         });
         let _withdrawn = AskGuard { flow: self, key };
-        reply
-            .await
-            .unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+        reply.await.unwrap_or_else(|_| Reply::client_gone())
     }
 
     /// Notes an answer that the server gets.

@@ -8,8 +8,10 @@
 mod approvals;
 mod ask;
 mod call;
+mod cancellation;
 mod capability;
 mod client;
+mod client_first;
 mod downgrade;
 pub mod envelope;
 mod flow;

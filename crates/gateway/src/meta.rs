@@ -70,7 +70,7 @@ pub(crate) fn incomplete(params: &str) -> Option<Reply> {
         return None;
     };
     let text = format!("params._meta: {missing:?} is missing");
-    Some(Reply::error(code::INVALID_PARAMS, &text))
+    Some(Reply::invalid_params(&text))
 }
 
 /// Returns parameters without the members of `_meta` that are for one hop.

@@ -45,8 +45,7 @@ impl Session {
                 self.note_modern(&found);
                 self.state.lock().pair = Pair::Modern;
                 if call.method == Method::Discover {
-                    let reply = Reply::Result(found).to_message(&call.id);
-                    return call.client.respond(reply);
+                    return call.reply(&Reply::Result(found));
                 }
                 let message = call.message.clone();
                 if let Ok(envelope) = Envelope::read(&message) {
@@ -63,7 +62,7 @@ impl Session {
                 if let Reply::Error(error) = &reply {
                     self.note_down(error);
                 }
-                call.client.respond(reply.to_message(&call.id));
+                call.reply(&reply);
             }
         }
     }
@@ -165,7 +164,7 @@ impl Session {
     ) {
         let restored = match self.with_inbound_state(call.method, params) {
             Ok(restored) => restored,
-            Err(refusal) => return call.client.respond(refusal.to_message(&call.id)),
+            Err(refusal) => return call.reply(&refusal),
         };
         let changed = restored
             .as_deref()
@@ -225,13 +224,13 @@ impl Session {
             }
         };
         if let Err(busy) = self.note_call(call) {
-            call.client.respond(busy.to_message(&call.id));
+            call.reply(&busy);
             return true;
         }
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
             if let Some(reply) = retry.run(&call, declared, &binding).await {
-                session.respond(&call, reply.to_message(&call.id).into());
+                session.reply(&call, &reply);
             }
         });
         true
@@ -240,7 +239,7 @@ impl Session {
     /// Refuses a request that would go on with a call. Its answers are kept before it is told.
     fn refuse_retry(self: &Arc<Self>, call: &Arc<Call>, refused: Refused) {
         if refused.answers.is_empty() {
-            return call.client.respond(refused.reply.to_message(&call.id));
+            return call.reply(&refused.reply);
         }
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
@@ -248,7 +247,7 @@ impl Session {
             lost_answers
                 .keep(&session.person.principal, refused.answers)
                 .await;
-            call.client.respond(refused.reply.to_message(&call.id));
+            call.reply(&refused.reply);
         });
     }
 
@@ -275,7 +274,7 @@ impl Session {
     /// Holds a request until a call of several rounds has something for the client.
     pub(crate) fn attend(self: &Arc<Self>, flow: &Arc<Flow>, call: &Arc<Call>, binding: Binding) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         self.attend_noted(flow, call, binding, false);
     }
@@ -291,7 +290,7 @@ impl Session {
         let (session, flow, call) = (self.clone(), flow.clone(), call.clone());
         self.spawn(async move {
             if let Some(reply) = flow.attend(&call, &binding, is_first).await {
-                session.respond(&call, reply.to_message(&call.id).into());
+                session.reply(&call, &reply);
             }
         });
     }
@@ -306,10 +305,8 @@ impl Session {
             return Change::Pass;
         };
         if call.method == Method::ListTools {
-            let envelope = Envelope::read(&call.message).ok();
-            let params = envelope.and_then(|envelope| envelope.params());
             return self
-                .with_resume_tool(declared(params.unwrap_or("{}")), result)
+                .with_resume_tool(declared(call.params()), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
         if !call.method.may_ask() {
@@ -318,10 +315,7 @@ impl Session {
         let Some(round) = Round::of(result) else {
             return Change::Pass;
         };
-        let Ok(envelope) = Envelope::read(&call.message) else {
-            return Change::Pass;
-        };
-        let params = envelope.params().unwrap_or("{}");
+        let params = call.params();
         let relayed = || {
             self.with_outbound_state(call.method, params, result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
@@ -367,7 +361,7 @@ impl Session {
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
-            let recipient = Recipient::of(&driven);
+            let recipient = Recipient::of_flow(&driven);
             let work = async {
                 if let Some(gate) = gate
                     && let Err(refusal) = gate.pass(&recipient).await
@@ -451,9 +445,4 @@ pub(crate) fn client_meta_in(params: &str) -> ClientMeta {
         capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
         log_level: None,
     }
-}
-
-/// The error for a method that the version does not have.
-pub(crate) fn no_method() -> Reply {
-    Reply::error(code::METHOD_NOT_FOUND, "Method not found")
 }

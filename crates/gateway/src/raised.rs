@@ -16,11 +16,12 @@ use tokio::sync::watch;
 
 use crate::approvals::Gate;
 use crate::call::{Call, Method};
+use crate::cancellation::CANCELLED;
 use crate::capability;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
 use crate::meta::{ClientMeta, SERVER_INFO, SUBSCRIPTION_ID, own_info};
-use crate::recipient::{PushedRecipient, Recipient};
+use crate::recipient::Recipient;
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::session::{Change, Pair, Session, params_with_token};
@@ -76,7 +77,7 @@ impl Session {
                 session.note_down(&error);
                 Reply::Error(error)
             };
-            session.respond(&call, reply.to_message(&call.id).into());
+            session.reply(&call, &reply);
         });
         Change::Held
     }
@@ -146,7 +147,7 @@ impl Session {
         if call.method == Method::Other
             && let Some(reply) = self.answer_here(method, params)
         {
-            return call.client.respond(reply.to_message(&call.id));
+            return call.reply(&reply);
         }
         if call.method == Method::CallTool && self.is_resume(params) {
             return self.resume(call.clone(), params);
@@ -166,7 +167,7 @@ impl Session {
             "logging/setLevel" => {
                 let level = text("level");
                 if level.as_ref().is_some_and(|it| it.len() > MAX_LEVEL) {
-                    let error = Reply::error(code::INVALID_PARAMS, "level: there is no such level");
+                    let error = Reply::invalid_params("level: there is no such level");
                     return Some(error);
                 }
                 *self.raised.log_level.lock() = level;
@@ -189,7 +190,7 @@ impl Session {
             }
             _ => return None,
         }
-        Some(Reply::Result("{}".to_owned()))
+        Some(Reply::empty())
     }
 
     /// Takes the first response of the server to a request. Most calls end with it.
@@ -215,7 +216,7 @@ impl Session {
     /// Holds a call until it is approved.
     pub(crate) fn hold_raised(self: &Arc<Self>, call: &Arc<Call>, gate: Gate) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         call.client.leave();
         self.drive_raised(call, None, Some(gate));
@@ -226,21 +227,14 @@ impl Session {
     fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, first: Option<Round>, gate: Option<Gate>) {
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let recipient = Recipient::Pushed(PushedRecipient {
-                session: session.clone(),
-                call: Some(call.clone()),
-                linkable: Some(call.clone()),
-                cancelled: call.cancelled.clone(),
-            });
+            let recipient = Recipient::of_call(&session, &call);
             let work = async {
                 if let Some(gate) = gate
                     && let Err(refusal) = gate.pass(&recipient).await
                 {
                     return refusal;
                 }
-                let envelope = Envelope::read(&call.message).ok();
-                let params = envelope.and_then(|envelope| envelope.params());
-                let mut params = session.client_meta().applied_to(params.unwrap_or("{}"));
+                let mut params = session.client_meta().applied_to(call.params());
                 if let Some(token) = call.upstream_token() {
                     params = params_with_token(&params, &token).unwrap_or(params);
                 }
@@ -258,7 +252,7 @@ impl Session {
                     error_of_2025(call.method, &error).unwrap_or(Reply::Error(error))
                 }
             };
-            session.respond(&call, reply.to_message(&call.id).into());
+            session.reply(&call, &reply);
         });
     }
 
@@ -313,7 +307,7 @@ impl Session {
         }
         // While one stream takes over from another, both deliver.
         let is_current = self.raised.stream.lock().as_ref() == Some(&stream);
-        if is_current && method != "notifications/cancelled" {
+        if is_current && method != CANCELLED {
             let params = crate::meta::stripped(params);
             self.client
                 .send(envelope::notification(method, &params))

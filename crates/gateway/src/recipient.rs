@@ -53,8 +53,18 @@ pub(crate) struct PushedRecipient {
 }
 
 impl Recipient {
+    /// The client of a call that stays open while it is asked.
+    pub(crate) fn of_call(session: &Arc<Session>, call: &Arc<Call>) -> Self {
+        Self::Pushed(PushedRecipient {
+            session: session.clone(),
+            call: Some(call.clone()),
+            linkable: Some(call.clone()),
+            cancelled: call.cancelled.clone(),
+        })
+    }
+
     /// The client of a call of several rounds.
-    pub(crate) fn of(flow: &Arc<Flow>) -> Self {
+    pub(crate) fn of_flow(flow: &Arc<Flow>) -> Self {
         Self::Rounds(RoundsRecipient {
             flow: flow.clone(),
             is_certain: true,
@@ -258,7 +268,7 @@ impl Recipient {
         tokio::select! {
             biased;
             reply = reply => reply,
-            () = cancelled.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
+            () = cancelled.cancelled() => Reply::cancel_action(),
         }
     }
 

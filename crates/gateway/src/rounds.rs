@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use crate::ask::{Question, answer};
 use crate::json::{RawObject, quoted};
 use crate::recipient::Recipient;
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 use crate::session::{MAX_QUESTION, NO_ROOTS, Session};
 
 /// The pauses between rounds without questions.
@@ -86,7 +86,7 @@ pub(crate) async fn drive(
     let mut pauses = PAUSES;
     let mut asked_at = recipient.now();
     let Some(base) = RawObject::parse(params) else {
-        return Reply::error(code::INVALID_PARAMS, "params: is not an object");
+        return Reply::not_an_object();
     };
     let mut base = base;
     base.retain(|name| !matches!(name, "inputResponses" | "requestState"));
@@ -97,7 +97,7 @@ pub(crate) async fn drive(
             // A person may take hours for it.
             reservation = session.memory.reserve(round.size);
             if reservation.is_none() {
-                return Reply::failed("too many calls are waiting", "busy");
+                return Reply::too_many_waiting();
             }
             if round.is_empty() {
                 if recipient.now().since(asked_at) >= recipient.settings().park {
@@ -126,7 +126,7 @@ pub(crate) async fn drive(
             }
         }
         if recipient.cancelled().is_cancelled() {
-            return Reply::failed("the call was cancelled", "cancelled");
+            return Reply::call_cancelled();
         }
         let reply = session.request(method, &next.to_string()).await;
         drop(reservation);
@@ -179,7 +179,7 @@ async fn answer_all(
 async fn one(recipient: &Recipient, method: &str, params: &str) -> Reply {
     let can = recipient.capabilities();
     if params.len() > MAX_QUESTION && method != SAMPLE {
-        return Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB");
+        return Reply::question_too_large();
     }
     match method {
         CREATE => match Question::read(params) {

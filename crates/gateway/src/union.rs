@@ -39,11 +39,12 @@ use self::member_sender::MemberContext;
 use self::names::{Labels, Table};
 use self::open::OpenRequests;
 use self::pushes::{Pushed, Pushes};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::gateway::Gateway;
 use crate::incoming::{self, Incoming};
-use crate::json::{RawObject, quoted};
+use crate::json::RawObject;
 use crate::log::cut;
 use crate::memory::Account;
 use crate::random;
@@ -303,12 +304,12 @@ impl Union {
                 let params = params.unwrap_or("{}");
                 let id = RawId::new(id);
                 if self.open.len() >= MAX_OPEN {
-                    let busy = Reply::failed("too many requests are open", "busy");
-                    return via.respond(busy.to_message(&id));
+                    let busy = Reply::too_many_requests();
+                    return via.reply(&id, &busy);
                 }
                 let Some(reservation) = self.memory.reserve(text.len()) else {
-                    let busy = Reply::failed("too many calls are open", "busy");
-                    return via.respond(busy.to_message(&id));
+                    let busy = Reply::too_many_calls();
+                    return via.reply(&id, &busy);
                 };
                 let open = self.open.open(&id, reservation);
                 self.client_asked(open, &id, method, params, via).await;
@@ -334,7 +335,7 @@ impl Union {
 
     async fn client_notified(self: &Arc<Self>, method: &str, params: &str) {
         match method {
-            "notifications/cancelled" => self.client_cancelled(params).await,
+            CANCELLED => self.client_cancelled(params).await,
             "notifications/initialized" => {
                 let ups = {
                     let mut settings = self.client_settings.lock();
@@ -356,18 +357,14 @@ impl Union {
     }
 
     async fn client_cancelled(&self, params: &str) {
-        let Some(params) = RawObject::parse(params) else {
+        let Some(cancellation) = Cancellation::read(params) else {
             return;
         };
-        let Some(id) = params.get("requestId").map(RawId::new) else {
-            return;
-        };
-        let upstreams = self.open.cancel(&id);
+        let upstreams = self.open.cancel(&cancellation.id);
         for up in self.all_up() {
             // A call between its rounds is open nowhere here.
             if upstreams.is_empty() || upstreams.contains(&up.context.index) {
-                up.notify("notifications/cancelled", &params.to_string())
-                    .await;
+                up.cancel(&cancellation).await;
             }
         }
     }
@@ -436,21 +433,18 @@ impl Union {
 
     /// An upstream cancels a request of its own: returns what to tell the client.
     fn withdrawn(&self, context: &MemberContext, params: &str) -> Option<String> {
-        let mut params = RawObject::parse(params)?;
-        let id = RawId::new(params.get("requestId")?);
+        let cancellation = Cancellation::read(params)?;
+        let id = cancellation.id.clone();
         let known = self.pushes.lock().take_own(context.index, id)?;
-        params.set("requestId", known.as_str().to_owned());
-        Some(params.to_string())
+        Some(cancellation.passed_on_as(&known).params())
     }
 
     /// Withdraws what an upstream has asked whose session has ended.
     fn withdraw_all(&self, context: &MemberContext) {
         let withdrawn = self.pushes.lock().take_all(context.index);
         for known in withdrawn {
-            let reason = quoted("The server has exited");
-            let params = format!(r#"{{"requestId":{known},"reason":{reason}}}"#);
-            let message = envelope::notification("notifications/cancelled", &params);
-            self.client.push(message);
+            let cancellation = Cancellation::because(&known, "The server has exited");
+            self.client.push(cancellation.to_message());
         }
     }
 }

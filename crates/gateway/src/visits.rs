@@ -10,7 +10,7 @@ use crate::ask::{ask_on_page, consent};
 use crate::call::Call;
 use crate::observe::QuestionWatch;
 use crate::page_asker::{PageDecision, PageQuestion, own_form};
-use crate::recipient::{PushedRecipient, Recipient};
+use crate::recipient::Recipient;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -67,12 +67,7 @@ pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str)
             (url, visited)
         })
         .collect();
-    let recipient = Recipient::Pushed(PushedRecipient {
-        session: session.clone(),
-        call: Some(call.clone()),
-        linkable: Some(call.clone()),
-        cancelled: call.cancelled.clone(),
-    });
+    let recipient = Recipient::of_call(session, call);
     if let Some(refusal) = recipient.admit() {
         return Some(refusal);
     }

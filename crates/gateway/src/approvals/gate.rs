@@ -1,5 +1,6 @@
 //! Asks a person about one call, and says in words for a model what they decided.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Validity;
 use super::question::{ApprovalQuestion, Decision, NativeAnswer, decision, native_decision};
 use crate::ask::ask_on_page;
+use crate::client_first::{Shows, client_first};
 use crate::memory::Reservation;
 use crate::observe::QuestionWatch;
 use crate::page_asker::PageDecision;
@@ -83,36 +85,11 @@ impl Gate {
         let Some(params) = native.flatten() else {
             return self.ask_on_page(recipient, deadline).await;
         };
-        let mut native = std::pin::pin!(self.ask_native(recipient, &params, deadline));
-        if has_own_way && !recipient.has_answered() {
-            // It may have declared what it does not show: then a page opens too.
-            tokio::select! {
-                biased;
-                verdict = &mut native => match verdict {
-                    Ok(verdict) => return verdict,
-                    Err(_) => return self.ask_on_page(recipient, deadline).await,
-                },
-                () = recipient.sleep(recipient.settings().native_silence) => {}
-            }
-            recipient.note_silence();
-            let mut page = std::pin::pin!(self.ask_on_page(recipient, deadline));
-            tokio::select! {
-                biased;
-                verdict = &mut native => if let Ok(verdict) = verdict {
-                    return verdict;
-                },
-                verdict = &mut page => {
-                    recipient.distrust_native();
-                    return verdict;
-                }
-            }
-            return page.await;
-        }
-        match native.await {
-            Ok(verdict) => verdict,
-            Err(_) if has_own_way => self.ask_on_page(recipient, deadline).await,
-            Err(why) => Verdict::Unasked(why),
-        }
+        let native = pin!(self.ask_native(recipient, &params, deadline));
+        let page = has_own_way.then_some(|| self.ask_on_page(recipient, deadline));
+        client_first(recipient, Shows::Form, native, page)
+            .await
+            .unwrap_or_else(Verdict::Unasked)
     }
 
     /// Has the client ask in its own form. An error says why its answer does not count.

@@ -221,7 +221,7 @@ impl Front {
         }
         if *method == "initialize" {
             // It would begin a session of 2025 on a connection that others share.
-            let refusal = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
+            let refusal = Reply::unknown_method();
             return json(StatusCode::NOT_FOUND, refusal.to_message(&id));
         }
         let live = match self.0.sessions.shared(target, person, declared(params)) {

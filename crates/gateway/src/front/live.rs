@@ -400,7 +400,7 @@ impl Sessions {
                 let message = format!(
                     "too many connections to the server {name:?} are in use; try again later"
                 );
-                return Err(Reply::failed(&message, "busy"));
+                return Err(Reply::busy(&message));
             }
             // Twice, for those that are ending: a server may take its time for that.
             let mut all = self.connections.lock();
@@ -412,10 +412,10 @@ impl Sessions {
                 let message = format!(
                     "too many connections to the server {name:?} have not ended yet; try again later"
                 );
-                Reply::failed(&message, "busy")
+                Reply::busy(&message)
             })?);
         }
-        let busy = || Reply::failed("too many sessions are open; try again later", "busy");
+        let busy = || Reply::busy("too many sessions are open; try again later");
         let is_own =
             |live: &Arc<LiveSession>| live.person.principal == *principal && !live.is_ending();
         if self.all().iter().filter(|live| is_own(live)).count()

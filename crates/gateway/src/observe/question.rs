@@ -8,7 +8,7 @@ use memchr::memmem::find;
 use super::{GaugeGuard, Observed};
 use crate::json::RawObject;
 use crate::page_asker::PageDecision;
-use crate::reply::Reply;
+use crate::reply::{Reply, action_in};
 
 /// How a question reached a person, at last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl QuestionOutcome {
     fn of(reply: &Reply) -> Self {
         match reply {
             Reply::Result(result) => {
-                let action = RawObject::parse(result).and_then(|result| result.string("action"));
+                let action = action_in(result);
                 match action.as_deref() {
                     Some("accept") => Self::Accept,
                     Some("decline") => Self::Decline,

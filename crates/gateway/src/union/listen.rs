@@ -14,6 +14,7 @@ use super::member::ConnectedMember;
 use super::member_sender::{MemberContext, MemberSender};
 use super::open::OpenRequest;
 use super::{LISTS, Union};
+use crate::cancellation::Cancellation;
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::json::RawObject;
@@ -193,8 +194,8 @@ impl Union {
                 () = open.cancelled.cancelled() => listen.client.forgo(),
                 () = super::until(abandoned) => {}
                 () = union.stop.cancelled() => {
-                    let ended = Reply::failed("the session has ended", "ended");
-                    listen.client.respond(ended.to_message(&listen.id));
+                    let ended = Reply::session_ended();
+                    listen.client.reply(&listen.id, &ended);
                 }
                 () = work => {}
             }
@@ -264,7 +265,7 @@ impl Union {
                 !is_it && other.strong_count() > 0
             });
             for id in ids {
-                up.cancel(&id).await;
+                up.cancel(&Cancellation::of(&id)).await;
             }
         }
     }

@@ -134,7 +134,7 @@ impl Union {
             None | Some("null") => None,
             Some(_) => match object.string("cursor").as_deref().and_then(read_cursor) {
                 Some(after) => Some(after),
-                None => return Reply::error(code::INVALID_PARAMS, "the cursor is not valid"),
+                None => return Reply::invalid_params("the cursor is not valid"),
             },
         };
         let unread = after.as_ref().and_then(|_| self.unread.get(list));
@@ -244,7 +244,7 @@ impl Union {
             .iter()
             .map(|(known, entry)| known.len() + entry.len());
         let Some(reservation) = self.memory.reserve(bytes.sum()) else {
-            return Err(Reply::failed(NO_ROOM, "busy"));
+            return Err(Reply::busy(NO_ROOM));
         };
         Ok(Arc::new(MergedList {
             entries: merged,

@@ -16,6 +16,7 @@ use super::listen::Listen;
 use super::member_sender::{MemberContext, MemberSender};
 use super::rewrite::Rewriter;
 use super::{LISTS, Union};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::gateway::Upstream;
@@ -131,10 +132,9 @@ impl Member {
 }
 
 impl ConnectedMember {
-    /// Cancels a request of the union.
-    pub(super) async fn cancel(&self, id: &RawId) {
-        let params = format!(r#"{{"requestId":{id}}}"#);
-        self.notify("notifications/cancelled", &params).await;
+    /// Cancels a request of the client or of the union.
+    pub(super) async fn cancel(&self, cancellation: &Cancellation<'_>) {
+        self.notify(CANCELLED, &cancellation.params()).await;
     }
 
     pub(super) async fn notify(&self, method: &str, params: &str) {
@@ -169,8 +169,7 @@ impl Drop for AskGuard<'_> {
         let session = self.session.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let params = format!(r#"{{"requestId":{id}}}"#);
-                let message = envelope::notification("notifications/cancelled", &params);
+                let message = Cancellation::of(&id).to_message();
                 let client = session.client.clone();
                 session.from_client(message.into(), &client).await;
             });
@@ -204,7 +203,7 @@ impl Union {
         }
         let reply = reply.await;
         guard.id = None;
-        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+        reply.unwrap_or_else(|_| Reply::upstream_exited_meanwhile())
     }
 
     /// Keeps a session with an upstream until the union ends.

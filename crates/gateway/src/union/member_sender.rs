@@ -14,6 +14,7 @@ use super::names::labelled;
 use super::open::OpenRequest;
 use super::rewrite::Rewriter;
 use crate::call::Method;
+use crate::cancellation::CANCELLED;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
@@ -174,7 +175,7 @@ impl MemberSender {
     ) -> Change {
         let context = &self.0.context;
         let changed = match method {
-            "notifications/cancelled" => {
+            CANCELLED => {
                 return match union.withdrawn(context, params) {
                     Some(params) => Change::Send(envelope.with_params(&params)),
                     None => Change::Drop,
@@ -264,11 +265,7 @@ impl MemberSender {
 fn reply_of(message: &[u8]) -> Option<Reply> {
     let envelope = Envelope::read(message).ok()?;
     match envelope.kind {
-        Kind::Response {
-            result: Some(result),
-            ..
-        } => Some(Reply::Result(result.to_owned())),
-        Kind::Response { error, .. } => Some(Reply::Error(error.unwrap_or("{}").to_owned())),
+        Kind::Response { result, error, .. } => Some(Reply::of_response(result, error)),
         Kind::Request { .. } | Kind::Notification { .. } | Kind::Batch => None,
     }
 }
@@ -303,8 +300,8 @@ impl Drop for Inner {
         if is_cancelled {
             self.client.forgo();
         } else {
-            let gone = Reply::may_have_run("the server has exited", "upstream_exited");
-            self.client.respond(gone.to_message(id));
+            let gone = Reply::upstream_exited_meanwhile();
+            self.client.reply(id, &gone);
         }
     }
 }

@@ -23,8 +23,8 @@ use super::lane::{Lane, Turn};
 use super::reading::Slots;
 use super::session::{Session, Sessions};
 use super::verdict::{BOTH, JSON, failure, refused};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::envelope::{Envelope, Kind, RawId};
-use crate::json::RawObject;
 use crate::log::LineThrottle;
 use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
@@ -136,10 +136,9 @@ impl Connection {
                 self.spawn(async move { connection.exchange_batch(&text).await });
             }
             Kind::Notification { method, params } => {
-                let cancelled =
-                    (method == "notifications/cancelled").then(|| cancelled_id(*params));
-                if let Some(id) = cancelled.flatten()
-                    && self.cancel(&id)
+                if method == CANCELLED
+                    && let Some(cancellation) = params.and_then(Cancellation::read)
+                    && self.cancel(&cancellation.id)
                 {
                     return;
                 }
@@ -431,9 +430,4 @@ pub(super) const EXCERPT: usize = 64 << 10;
 
 fn permits(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
-}
-
-fn cancelled_id(params: Option<&str>) -> Option<RawId> {
-    let params = RawObject::parse(params?)?;
-    params.get("requestId").map(RawId::new)
 }
