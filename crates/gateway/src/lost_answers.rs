@@ -4,25 +4,25 @@
 //! question on a page is stored with keys that say which question it is, so that a later one finds
 //! it, also in another process. Nothing is ever submitted that the person does not see.
 
+mod client_answers;
 mod question_index;
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use entreat_core::{CancelReason, ElicitationId, Outcome, UnixTime};
+use entreat_core::{CancelReason, ElicitationId, Outcome};
 use entreat_engine::store::Claim;
 use entreat_engine::{Asker, Engine, StatusFilter};
 use entreat_wire::digest::Digest;
 use entreat_wire::seal::Sealer;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
+use self::client_answers::{ClientAnswer, ClientAnswers, MAX_ANSWERS};
 use self::question_index::QuestionIndex;
 use crate::session::HERE;
 
@@ -32,17 +32,17 @@ const RETENTION: Duration = Duration::from_secs(60 * 60);
 const RECOVERY_WINDOW: Duration = Duration::from_secs(25 * 60 * 60);
 /// How many of those are looked at.
 const MAX_RECOVERED: usize = 5_000;
-/// The maximum number of answers that are kept, and of those of one principal.
-const MAX_ANSWERS: usize = 1_000;
-const MAX_OWN_ANSWERS: usize = 100;
-/// The largest answer of a client that is kept, and all of one principal, in bytes: all are written
-/// down together.
+/// The largest answer of a client that is kept, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-const MAX_OWN_BYTES: usize = 1 << 20;
 /// The member of a question's metadata.
 const MEMBER: &str = "gateway";
-/// The name under which the store keeps answers of clients, and what they are sealed for.
-const NOTE: &str = "gateway answers";
+/// The names under which the store keeps answers of clients: their places, from the first on.
+static NOTES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    (0..MAX_ANSWERS)
+        .map(|place| format!("gateway answer {place}"))
+        .collect()
+});
+/// What they are sealed for.
 const NOTE_ID: [u8; 24] = *b"gateway answers of calls";
 /// What is claimed for a question: that a server has used its answer, or that somebody has looked.
 const USED: [u8; 16] = [1; 16];
@@ -99,17 +99,6 @@ impl DeliveredAnswer {
     }
 }
 
-/// An answer that a client gave to a call that is lost.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct ClientAnswer {
-    at: UnixTime,
-    principal: String,
-    content: Map<String, Value>,
-    /// The size of the content as JSON.
-    #[serde(default)]
-    size: usize,
-}
-
 /// Finds answers to questions that were asked before.
 pub(crate) struct LostAnswers {
     asker: Asker,
@@ -120,10 +109,9 @@ pub(crate) struct LostAnswers {
     saving: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
 struct State {
     questions: QuestionIndex,
-    answers: HashMap<QuestionKey, ClientAnswer>,
+    answers: ClientAnswers,
 }
 
 /// The keys of a question.
@@ -155,7 +143,10 @@ impl LostAnswers {
         Self {
             sealer: Sealer::new(asker.engine().clone(), PURPOSE),
             asker,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                questions: QuestionIndex::default(),
+                answers: ClientAnswers::new(RETENTION),
+            }),
             recovered: OnceCell::new(),
             saving: tokio::sync::Mutex::default(),
         }
@@ -230,15 +221,15 @@ impl LostAnswers {
     /// Finds what was answered to the same question within the last hour, if no server got it.
     pub(crate) async fn find(&self, asker: &Asker, keys: &[QuestionKey]) -> Option<EarlierAnswer> {
         for key in keys {
-            let (question, answer) = {
+            let (question, content) = {
                 let state = self.state.lock();
-                (state.questions.find(key), state.answers.get(key).cloned())
+                let answer = state.answers.find(key, self.engine().now());
+                let content = answer.map(|answer| answer.content.clone());
+                (state.questions.find(key), content)
             };
-            if let Some(answer) = answer
-                && self.engine().now().since(answer.at) <= RETENTION
-            {
+            if let Some(content) = content {
                 return Some(EarlierAnswer {
-                    content: answer.content,
+                    content,
                     source: Source::Client(key.clone()),
                 });
             }
@@ -323,7 +314,7 @@ impl LostAnswers {
         match earlier.source {
             Source::Page(id) => self.used(id).await,
             Source::Client(key) => {
-                let was_there = self.state.lock().answers.remove(&key).is_some();
+                let was_there = self.state.lock().answers.forget(&key);
                 if was_there {
                     self.save_answers().await;
                 }
@@ -338,70 +329,65 @@ impl LostAnswers {
         answers: Vec<(QuestionKey, Map<String, Value>)>,
     ) {
         self.recover().await;
+        let at = self.engine().now();
         let mut is_changed = false;
         for (key, content) in answers {
-            is_changed |= self.keep_one(principal, key, content);
+            let answer = ClientAnswer {
+                key,
+                at,
+                principal: principal.to_owned(),
+                content,
+            };
+            is_changed |= self.state.lock().answers.keep(answer);
         }
         if is_changed {
             self.save_answers().await;
         }
     }
 
-    /// Keeps one answer, if there is room for it. Returns whether it is another than before.
-    fn keep_one(&self, principal: &str, key: QuestionKey, content: Map<String, Value>) -> bool {
-        let at = self.engine().now();
-        let size = serde_json::to_vec(&content).map_or(0, |text| text.len());
-        let State { answers, .. } = &mut *self.state.lock();
-        answers.retain(|_, answer| at.since(answer.at) <= RETENTION);
-        if answers.get(&key).is_some_and(|it| it.content == content) {
-            return false;
-        }
-        let others = answers.iter().filter(|(known, _)| **known != key);
-        let own = others.filter(|(_, answer)| answer.principal == principal);
-        let (count, bytes) = own.fold((0, 0), |(count, bytes), (_, answer)| {
-            (count + 1, bytes + answer.size)
-        });
-        let has_place = answers.len() < MAX_ANSWERS || answers.contains_key(&key);
-        if !has_place || count >= MAX_OWN_ANSWERS || bytes + size > MAX_OWN_BYTES {
-            return false;
-        }
-        let answer = ClientAnswer {
-            at,
-            principal: principal.to_owned(),
-            content,
-            size,
-        };
-        answers.insert(key, answer);
-        true
-    }
-
+    /// Writes the places that have changed, and no others.
     async fn save_answers(&self) {
         let _one_at_a_time = self.saving.lock().await;
-        let answers: Vec<(QuestionKey, ClientAnswer)> = {
-            let state = self.state.lock();
-            let answers = state.answers.iter();
-            answers
-                .map(|(key, answer)| (key.clone(), answer.clone()))
-                .collect()
-        };
-        // Of maps and texts, which always serialize.
-        let text = serde_json::to_vec(&answers).unwrap_or_default();
-        let sealed = STANDARD.encode(self.sealer.seal_outcome(NOTE_ID, &text));
-        if let Err(error) = self.engine().save_note(NOTE, sealed).await {
-            tracing::warn!(%error, "answers of lost calls are only kept in memory");
+        loop {
+            let next = self.state.lock().answers.next_unsaved();
+            let Some((place, answer)) = next else { return };
+            let note = answer
+                .map(|answer| self.sealed(&answer))
+                .unwrap_or_default();
+            if let Err(error) = self.engine().save_note(&NOTES[place], note).await {
+                tracing::warn!(%error, "answers of lost calls are only kept in memory");
+                return self.state.lock().answers.not_saved(place);
+            }
         }
     }
 
     async fn load_answers(&self) {
-        let Ok(Some(note)) = self.engine().load_note(NOTE).await else {
-            return;
-        };
-        let sealed = STANDARD.decode(note).ok();
-        // After a rotation of keys, nobody can read it any more.
-        let text = sealed.and_then(|sealed| self.sealer.open_outcome(NOTE_ID, &sealed).ok());
-        let answers = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let answers: Vec<(QuestionKey, ClientAnswer)> = answers.unwrap_or_default();
-        self.state.lock().answers.extend(answers);
+        for name in NOTES.iter() {
+            // Places in use follow each other.
+            let Ok(Some(note)) = self.engine().load_note(name).await else {
+                return;
+            };
+            let now = self.engine().now();
+            let State { answers, .. } = &mut *self.state.lock();
+            if note.is_empty() {
+                answers.restore_free();
+            } else {
+                answers.restore(self.opened(&note), now);
+            }
+        }
+    }
+
+    fn sealed(&self, answer: &ClientAnswer) -> String {
+        // Of maps and texts, which always serialize.
+        let text = serde_json::to_vec(answer).unwrap_or_default();
+        STANDARD.encode(self.sealer.seal_outcome(NOTE_ID, &text))
+    }
+
+    /// Opens a sealed answer; `None` after a rotation of keys.
+    fn opened(&self, note: &str) -> Option<ClientAnswer> {
+        let sealed = STANDARD.decode(note).ok()?;
+        let text = self.sealer.open_outcome(NOTE_ID, &sealed).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 }
 
