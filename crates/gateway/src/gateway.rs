@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::approvals::Approved;
 use crate::client::{ClientSender, Watcher};
 use crate::front::{Circuits, Route};
+use crate::log::LoggedNames;
 use crate::lost_answers::LostAnswers;
 use crate::memory::Memory;
 use crate::observe::Observer;
@@ -37,6 +38,8 @@ pub struct Gateway {
     pub(crate) observer: Option<Observer>,
     /// Where messages are written down, if they are.
     pub(crate) trace: Option<Trace>,
+    /// The names of which the log says that two servers in front of one client would have them.
+    pub(crate) logged_collisions: LoggedNames,
 }
 
 /// Builds a [`Gateway`].
@@ -224,6 +227,7 @@ impl Builder {
             approved: Approved::default(),
             observer: self.is_observed.then(Observer::new),
             trace: self.trace,
+            logged_collisions: LoggedNames::default(),
         })
     }
 }

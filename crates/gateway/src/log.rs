@@ -1,5 +1,6 @@
 //! Log lines about what peers do: few and short, so that nobody can fill the log.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
@@ -8,6 +9,8 @@ use tokio::time::Instant;
 
 /// The time between two lines about the same thing.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How many names are remembered that the log has said something about.
+const MAX_NAMES: usize = 1_000;
 /// How many bytes of a peer's words are shown.
 const MAX_WORDS: usize = 1 << 10;
 
@@ -33,6 +36,21 @@ impl LineThrottle {
         }
         state.written_at = Some(Instant::now());
         Some(std::mem::take(&mut state.untold))
+    }
+}
+
+/// Names that the log has said something about, which it then does not say again.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedNames(Mutex<HashSet<String>>);
+
+impl LoggedNames {
+    /// Notes a name. Returns whether it is new.
+    pub(crate) fn note(&self, name: &str) -> bool {
+        let mut names = self.0.lock();
+        if names.len() == MAX_NAMES && !names.contains(name) {
+            names.clear();
+        }
+        names.insert(name.to_owned())
     }
 }
 

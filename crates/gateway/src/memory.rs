@@ -101,16 +101,16 @@ impl Account {
     }
 }
 
-/// The memory of a queue that grows and shrinks.
+/// The memory of something that grows and shrinks, such as a queue.
 #[derive(Debug, Default)]
-pub(crate) struct QueueReservation {
+pub(crate) struct GrowingReservation {
     account: Option<Account>,
     taken: usize,
     reservation: Option<Reservation>,
 }
 
-impl QueueReservation {
-    /// A queue that counts.
+impl GrowingReservation {
+    /// Something that counts towards this account.
     pub(crate) fn of(account: Account) -> Self {
         Self {
             account: Some(account),
@@ -127,7 +127,7 @@ impl QueueReservation {
     }
 
     /// Takes memory for this many bytes in place of what was taken before. Returns whether there is
-    /// enough, which there always is for less.
+    /// enough, which there always is for less, and where nothing counts.
     pub(crate) fn resize(&mut self, bytes: usize) -> bool {
         let Some(account) = &self.account else {
             return true;
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_queue_takes_what_it_holds_and_leaves_the_rest_to_others() {
         let memory = Memory::new(40 * STEP, 25);
-        let mut greedy = QueueReservation::of(memory.of("a"));
+        let mut greedy = GrowingReservation::of(memory.of("a"));
         assert!(greedy.resize(STEP - 1));
         assert_eq!(memory.shared.taken(), 0);
         assert!(greedy.resize(10 * STEP) && greedy.resize(3 * STEP + 1));

@@ -219,6 +219,7 @@ impl Session {
             observed.note_pins(policy.pins.as_ref());
         }
         let memory = gateway.memory.for_client(&client, &person);
+        sender.count_memory(&memory);
         Arc::new(Self {
             client,
             upstream: TracedSender::new(sender.clone(), gateway.trace.clone()),

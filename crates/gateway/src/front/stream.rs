@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::envelope::{Envelope, Kind};
 use crate::json::RawObject;
-use crate::memory::{Account, QueueReservation};
+use crate::memory::{Account, GrowingReservation};
 
 /// How many messages wait before those that need not arrive give way.
 const MANY: usize = 256;
@@ -59,7 +59,7 @@ struct Queue {
     is_abandoned: bool,
     when_abandoned: Vec<Box<dyn FnOnce() + Send>>,
     /// The memory of what is kept and what waits.
-    memory: QueueReservation,
+    memory: GrowingReservation,
 }
 
 /// What a response body gets next.
@@ -98,7 +98,7 @@ impl Stream {
 
     /// Counts what the stream holds towards the memory of a principal.
     pub(crate) fn counted(self, memory: &Account) -> Self {
-        self.change(|queue| queue.memory = QueueReservation::of(memory.clone()));
+        self.change(|queue| queue.memory = GrowingReservation::of(memory.clone()));
         self
     }
 

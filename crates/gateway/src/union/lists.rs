@@ -18,7 +18,7 @@ use crate::client::ClientSender;
 use crate::json::{RawObject, quoted};
 use crate::links::{self, RESUME};
 use crate::log::cut;
-use crate::memory::{QueueReservation, Reservation};
+use crate::memory::{GrowingReservation, Reservation};
 use crate::modern::declared;
 use crate::reply::{Reply, code, error_code};
 
@@ -100,7 +100,7 @@ type Merged = Arc<MergedList>;
 /// What one upstream has listed, and the memory of that while it is merged.
 struct Listed {
     entries: Vec<String>,
-    memory: QueueReservation,
+    memory: GrowingReservation,
 }
 
 /// Lists of which a client has not read all pages.
@@ -255,7 +255,7 @@ impl Union {
     fn nothing(&self) -> Listed {
         Listed {
             entries: Vec::new(),
-            memory: QueueReservation::of(self.memory.clone()),
+            memory: GrowingReservation::of(self.memory.clone()),
         }
     }
 
@@ -296,6 +296,8 @@ impl Union {
             let left_out = names
                 .lock()
                 .set(&self.upstream_names(), index, all, reservation);
+            // Said once, since every list of every client has it.
+            let left_out = left_out.filter(|name| self.gateway.logged_collisions.note(name));
             if let Some(name) = left_out {
                 let what = "names are left out: others have them already";
                 self.warn(index, what, format_args!("such as {name}"));

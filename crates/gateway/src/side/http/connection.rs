@@ -26,6 +26,7 @@ use super::verdict::{BOTH, JSON, failure, refused};
 use crate::cancellation::{CANCELLED, Cancellation};
 use crate::envelope::{Envelope, Kind, RawId};
 use crate::log::LineThrottle;
+use crate::memory::Account;
 use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 use crate::side::{Failure, UpstreamEvent};
@@ -107,6 +108,11 @@ impl Connection {
             told_long: LineThrottle::default(),
             told_lost: LineThrottle::default(),
         })
+    }
+
+    /// Makes large messages of the server count towards the memory of a principal.
+    pub(super) fn count_memory(&self, account: Account) {
+        self.slots.count_memory(account);
     }
 
     // ---- messages
