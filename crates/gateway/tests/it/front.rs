@@ -63,7 +63,6 @@ impl Web {
         Self::of(World::new(ways).await, settings)
     }
 
-    /// In front of a gateway with so many bytes of memory.
     pub(crate) async fn with_memory(bytes: usize) -> Self {
         let world = World::with(Ways::None, with_memory(bytes)).await;
         Self::of(world, FrontSettings::default())
