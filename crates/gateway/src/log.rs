@@ -1,5 +1,6 @@
 //! Log lines about what peers do: few and short, so that nobody can fill the log.
 
+use std::collections::HashSet;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
@@ -8,13 +9,15 @@ use tokio::time::Instant;
 
 /// The time between two lines about the same thing.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// How many names are remembered that the log has said something about.
+const MAX_NAMES: usize = 1_000;
 /// How many bytes of a peer's words are shown.
 const MAX_WORDS: usize = 1 << 10;
 
 /// Lets one line through in ten seconds, where there is no clock of an engine for a
 /// [`LogThrottle`](entreat_engine::LogThrottle).
 #[derive(Debug, Default)]
-pub(crate) struct Seldom(Mutex<State>);
+pub(crate) struct LineThrottle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,7 +25,7 @@ struct State {
     untold: u64,
 }
 
-impl Seldom {
+impl LineThrottle {
     /// Counts an event. Returns how many events a line has to report, this one included; `None` if
     /// there was a line a moment ago.
     pub(crate) fn count(&self) -> Option<u64> {
@@ -33,6 +36,21 @@ impl Seldom {
         }
         state.written_at = Some(Instant::now());
         Some(std::mem::take(&mut state.untold))
+    }
+}
+
+/// Names that the log has said something about, which it then does not say again.
+#[derive(Debug, Default)]
+pub(crate) struct LoggedNames(Mutex<HashSet<String>>);
+
+impl LoggedNames {
+    /// Notes a name. Returns whether it is new.
+    pub(crate) fn note(&self, name: &str) -> bool {
+        let mut names = self.0.lock();
+        if names.len() == MAX_NAMES && !names.contains(name) {
+            names.clear();
+        }
+        names.insert(name.to_owned())
     }
 }
 
@@ -67,7 +85,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_gets_one_line_in_ten_seconds() {
-        let seldom = Seldom::default();
+        let seldom = LineThrottle::default();
         let mut told = Vec::new();
         for _ in 0..25 {
             told.extend(seldom.count());

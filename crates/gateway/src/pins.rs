@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::log::LineThrottle;
+
 /// The largest file that is read.
 const MAX_BYTES: u64 = 64 << 20;
 /// The maximum number of tools of one server, and of the bytes of their names: no server fills the
@@ -18,7 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const MAX_TOOLS: usize = 10_000;
 const MAX_NAMES: usize = 1 << 20;
 /// Of how many changed tools the log says the names.
-const MAX_TOLD: usize = 10;
+const MAX_LOGGED: usize = 10;
 
 /// What happens when the definition of a tool changes, or a tool is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +47,9 @@ struct File {
     /// The tools whose definitions, as a server listed them last, are not the approved ones, by
     /// server. Nothing but reports read it.
     changed: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    /// The definitions of which the log says that they are not the approved ones, as digests.
+    logged: Mutex<Digests>,
+    unusable: LineThrottle,
 }
 
 /// What one session of a server has listed.
@@ -66,6 +71,8 @@ impl Pins {
                 path: path.into(),
                 mode,
                 changed: Mutex::default(),
+                logged: Mutex::default(),
+                unusable: LineThrottle::default(),
             }),
             listed: Arc::default(),
         }
@@ -96,24 +103,13 @@ impl Pins {
         let changed = match self.compare(server, &listed, &mut state, has_more) {
             Ok(changed) => changed,
             Err(error) => {
-                tracing::error!(%error, "the file of approved tools cannot be used");
+                if let Some(count) = self.file.unusable.count() {
+                    tracing::error!(%error, count, "the file of approved tools cannot be used");
+                }
                 listed.iter().map(|(tool, _)| tool.clone()).collect()
             }
         };
-        for tool in changed.iter().take(MAX_TOLD) {
-            tracing::warn!(
-                server,
-                tool,
-                "the definition of a tool is not the approved one"
-            );
-        }
-        if let Some(more @ 1..) = changed.len().checked_sub(MAX_TOLD) {
-            tracing::warn!(
-                server,
-                more,
-                "the definitions of more tools are not the approved ones"
-            );
-        }
+        self.log_changed(server, &listed, &changed);
         self.note_changed(server, &listed, &changed, &mut state, has_more);
         if self.file.mode == PinMode::Warn {
             return BTreeSet::new();
@@ -128,6 +124,40 @@ impl Pins {
             state.approved.remove(tool);
         }
         changed
+    }
+
+    /// Writes to the log which definitions are not the approved ones: each once, however often and in
+    /// however many sessions it is listed.
+    fn log_changed(&self, server: &str, listed: &[(String, String)], changed: &BTreeSet<String>) {
+        let mut all = self.file.logged.lock();
+        let logged = all.entry(server.to_owned()).or_default();
+        // Of a tool that is listed twice, the last one.
+        let listed: BTreeMap<&String, &String> = listed.iter().map(|(a, b)| (a, b)).collect();
+        let mut new = Vec::new();
+        for (tool, digest) in listed {
+            if !changed.contains(tool) {
+                logged.remove(tool);
+            } else if logged.get(tool) != Some(digest) {
+                if logged.len() < MAX_TOOLS || logged.contains_key(tool) {
+                    logged.insert(tool.clone(), digest.clone());
+                }
+                new.push(tool);
+            }
+        }
+        for tool in new.iter().take(MAX_LOGGED) {
+            tracing::warn!(
+                server,
+                tool,
+                "the definition of a tool is not the approved one"
+            );
+        }
+        if let Some(more @ 1..) = new.len().checked_sub(MAX_LOGGED) {
+            tracing::warn!(
+                server,
+                more,
+                "the definitions of more tools are not the approved ones"
+            );
+        }
     }
 
     /// Keeps which tools have changed, for reports.
@@ -264,6 +294,9 @@ impl fmt::Debug for Pins {
 
 #[cfg(test)]
 mod tests {
+    use entreat_testkit::CapturedLog;
+    use tracing::Level;
+
     use super::*;
 
     fn listed(tools: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -352,6 +385,44 @@ mod tests {
         let both = listed(&[("a", "1"), ("a", "2")]);
         assert_eq!(note(&other, both, false), ["a"]);
         assert!(other.is_blocked("a"));
+    }
+
+    #[test]
+    fn the_log_says_once_that_a_definition_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pins = Pins::new(folder.path().join("tools.json"), PinMode::Warn);
+        let (log, _guard) = CapturedLog::of_this_thread(Level::WARN);
+        let lines = |pins: &Pins, tools: &[(&str, &str)], has_more: bool| {
+            pins.note("s", listed(tools), has_more);
+            log.take().lines().count()
+        };
+        assert_eq!(lines(&pins, &[("a", "1"), ("b", "1")], false), 0);
+        // On two pages, in two sessions, again and again.
+        let other = pins.for_session();
+        assert_eq!(lines(&pins, &[("a", "2")], true), 1);
+        assert_eq!(lines(&pins, &[("b", "1"), ("c", "1")], false), 1);
+        for _ in 0..3 {
+            assert_eq!(
+                lines(&other, &[("a", "2"), ("b", "1"), ("c", "1")], false),
+                0
+            );
+        }
+        // The next change, and the same one after the approved definition was back.
+        assert_eq!(
+            lines(&pins, &[("a", "3"), ("b", "1"), ("c", "1")], false),
+            1
+        );
+        assert_eq!(
+            lines(&pins, &[("a", "1"), ("b", "1"), ("c", "1")], false),
+            0
+        );
+        assert_eq!(
+            lines(&pins, &[("a", "3"), ("b", "1"), ("c", "1")], false),
+            1
+        );
+        // A tool that is listed twice differs from itself.
+        assert_eq!(lines(&pins, &[("b", "1"), ("b", "2")], false), 1);
+        assert_eq!(lines(&pins, &[("b", "1"), ("b", "2")], false), 0);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use entreat_wire::values::{MAX_VALUES, ValueCounter};
 
 use self::lines::Overlong;
 use crate::envelope::{self, RawId};
-use crate::memory::in_words;
+use crate::memory::{Account, in_words};
 
 /// A message from an upstream server, or the end of something that it was asked.
 #[derive(Debug)]
@@ -74,6 +74,9 @@ pub enum Failure {
         /// 429, or a status of the 500s.
         status: u16,
     },
+    /// There is no memory for its response, which may be long.
+    #[error("there is no memory for the server's message: too much waits already")]
+    NoMemory,
     /// The server's process is gone.
     #[error("the server has exited")]
     Exited,
@@ -92,7 +95,11 @@ impl Failure {
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Connect(_) | Self::Unauthorized { .. } => false,
-            Self::Broken(_) | Self::Unexpected(_) | Self::Busy { .. } | Self::Exited => true,
+            Self::Broken(_)
+            | Self::Unexpected(_)
+            | Self::Busy { .. }
+            | Self::NoMemory
+            | Self::Exited => true,
         }
     }
 
@@ -104,6 +111,7 @@ impl Failure {
             Self::Unexpected(_) => "upstream_unexpected",
             Self::Unauthorized { .. } => "upstream_unauthorized",
             Self::Busy { .. } => "upstream_busy",
+            Self::NoMemory => "no_memory",
             Self::Exited => "upstream_exited",
         }
     }
@@ -163,6 +171,16 @@ impl UpstreamSender {
             Self::Child(child) => child.is_congested(),
             Self::Http(http) => http.is_congested(),
             Self::Pipe(outbox) => outbox.is_full(),
+        }
+    }
+
+    /// Makes large messages that are being received count towards the memory of a principal, where
+    /// several may come at once.
+    pub(crate) fn count_memory(&self, account: &Account) {
+        match self {
+            // They receive one at a time.
+            Self::Child(_) | Self::Pipe(_) => {}
+            Self::Http(http) => http.count_memory(account.clone()),
         }
     }
 

@@ -43,6 +43,7 @@ use self::inbox::Outlet;
 use super::lines::MAX_MESSAGE;
 use super::{Closed, UpstreamEvent};
 use crate::envelope::RawId;
+use crate::memory::Account;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -163,6 +164,11 @@ impl HttpSender {
     /// Whether [`send`](Self::send) would wait with an answer or a notification.
     pub fn is_congested(&self) -> bool {
         self.0.0.is_congested()
+    }
+
+    /// Makes large messages of the server count towards the memory of a principal.
+    pub(super) fn count_memory(&self, account: Account) {
+        self.0.0.count_memory(account);
     }
 
     /// Closes the stream of a request, which in 2026-07-28 cancels it. Its events no longer come,

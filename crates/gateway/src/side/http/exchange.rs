@@ -6,14 +6,13 @@ use bytes::Bytes;
 use entreat_wire::http::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::value::RawValue;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::{Connection, EXCERPT};
 use super::headers;
 use super::listen::ResumePauses;
-use super::reading::{Body, Events, Item, Place};
+use super::reading::{Body, Events, Item, Place, ReadError, Slot};
 use super::session::Session;
-use super::verdict::{Verdict, error_in, failure, is_unknown_session, judge, refused, responds_to};
+use super::verdict::{Verdict, error_in, is_unknown_session, judge, refused, responds_to};
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
 use crate::reply::{Reply, error_code};
@@ -44,7 +43,7 @@ pub(super) struct Answer {
     /// The stream on which it came.
     rest: Option<Events>,
     /// The slot of its body.
-    _slot: Option<OwnedSemaphorePermit>,
+    _slot: Option<Slot>,
 }
 
 /// Why there is no response.
@@ -141,7 +140,7 @@ impl Connection {
             }
             Verdict::Message => {
                 let body = self.slots.body(response, self.longest).await;
-                let body = body.map_err(failure)?;
+                let body = body.map_err(Failure::from)?;
                 slot = body.slot;
                 self.response_in(request, &body.text).await?
             }
@@ -192,7 +191,9 @@ impl Connection {
                     continue;
                 }
                 Ok(None) => Failure::Broken("its stream ended without a response".to_owned()),
-                Err(error) => failure(error),
+                // Another attempt would find no more.
+                Err(ReadError::NoMemory) => return Err(Failure::NoMemory),
+                Err(error) => error.into(),
             };
             // There is no such thing in 2026-07-28.
             let Some(session) = session.filter(|_| events.place().last_id.is_some()) else {
@@ -326,9 +327,7 @@ impl Connection {
         };
         let mut all = self.headers(None);
         headers::add_version(&mut all, version);
-        let envelope = Envelope::read(&request.text).ok();
-        let params = envelope.and_then(|envelope| RawObject::parse(envelope.params()?));
-        let params = params.unwrap_or_default();
+        let params = RawObject::parse(envelope::params_of(&request.text)).unwrap_or_default();
         headers::add_modern(&mut all, &request.method, &params, &self.tools);
         all
     }
@@ -336,9 +335,7 @@ impl Connection {
     /// Reads the list of tools again. Returns whether the headers of a call are others now.
     async fn has_new_headers(self: &Arc<Self>, request: &Request) -> bool {
         let before = self.headers_of(request, None);
-        let envelope = Envelope::read(&request.text).ok();
-        let params = envelope.and_then(|envelope| RawObject::parse(envelope.params()?));
-        let params = params.unwrap_or_default();
+        let params = RawObject::parse(envelope::params_of(&request.text)).unwrap_or_default();
         let Some(mut meta) = params.object("_meta") else {
             return false;
         };
@@ -429,13 +426,13 @@ impl Connection {
             _ if status == StatusCode::ACCEPTED => {}
             Verdict::Events => {
                 let mut events = Events::new(response, self.longest, &self.slots, Place::default());
-                while let Some(item) = events.next().await.map_err(failure)? {
+                while let Some(item) = events.next().await? {
                     self.relay(item, None).await;
                 }
             }
             Verdict::Message => {
                 let body = self.slots.body(response, self.longest).await;
-                let Body { text, slot } = body.map_err(failure)?;
+                let Body { text, slot } = body?;
                 let event = UpstreamEvent::Message { text, via: None };
                 self.inbox.push(event).await;
                 drop(slot);

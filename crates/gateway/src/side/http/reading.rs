@@ -1,6 +1,6 @@
 //! Reads bodies: single messages, and streams of events.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,10 +10,13 @@ use http::HeaderValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use super::verdict::failure;
+use crate::memory::{Account, GrowingReservation};
 use crate::side::lines::Overlong;
-use crate::side::too_many_values;
+use crate::side::{Failure, too_many_values};
 
-/// A message that is longer than this takes one of the slots while it is received.
+/// A message that is longer than this takes one of the slots, and memory of its principal, while it
+/// is received.
 const SHORT: usize = 64 << 10;
 /// How many messages that are not short may be received at once.
 const SLOTS: usize = 8;
@@ -23,18 +26,71 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much it may still send.
 const DRAINED: usize = 64 << 10;
 
-/// What bounds the memory for messages that are being received.
+/// Why a body cannot be read to its end.
 #[derive(Debug)]
-pub(super) struct Slots(Arc<Semaphore>);
+pub(super) enum ReadError {
+    Exchange(ExchangeError),
+    /// The share of the principal is used up.
+    NoMemory,
+}
+
+impl From<ExchangeError> for ReadError {
+    fn from(error: ExchangeError) -> Self {
+        Self::Exchange(error)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Exchange(error) => failure(error),
+            ReadError::NoMemory => Self::NoMemory,
+        }
+    }
+}
+
+/// What bounds the memory for messages that are being received. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Slots {
+    places: Arc<Semaphore>,
+    /// Whose memory they take, once that is known.
+    account: Arc<OnceLock<Account>>,
+}
+
+/// A place for a message that is being received, and its memory.
+#[derive(Debug)]
+pub(super) struct Slot {
+    _place: Option<OwnedSemaphorePermit>,
+    memory: GrowingReservation,
+}
 
 impl Slots {
     pub(super) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(SLOTS)))
+        Self {
+            places: Arc::new(Semaphore::new(SLOTS)),
+            account: Arc::default(),
+        }
     }
 
-    async fn take(&self) -> Option<OwnedSemaphorePermit> {
-        // Never closed.
-        self.0.clone().acquire_owned().await.ok()
+    /// Makes the messages count towards the memory of a principal.
+    pub(super) fn count_memory(&self, account: Account) {
+        // A connection has one session.
+        let _ = self.account.set(account);
+    }
+
+    /// Makes room for so many bytes of a message. Waits for a slot if the message has none yet and
+    /// is not short.
+    async fn make_room(&self, slot: &mut Option<Slot>, bytes: usize) -> Result<(), ReadError> {
+        if slot.is_none() && bytes > SHORT {
+            let account = self.account.get().cloned();
+            *slot = Some(Slot {
+                // Never closed.
+                _place: self.places.clone().acquire_owned().await.ok(),
+                memory: account.map(GrowingReservation::of).unwrap_or_default(),
+            });
+        }
+        let has_memory = slot.as_mut().is_none_or(|it| it.memory.resize(bytes));
+        has_memory.then_some(()).ok_or(ReadError::NoMemory)
     }
 
     /// Reads a body up to `limit` bytes, of not too many values.
@@ -42,20 +98,18 @@ impl Slots {
         &self,
         mut response: Response,
         limit: usize,
-    ) -> Result<Body, ExchangeError> {
+    ) -> Result<Body, ReadError> {
         let mut body = BytesMut::new();
         let mut slot = None;
         while let Some(chunk) = response.chunk().await? {
             if chunk.len() > limit - body.len() {
-                return Err(ExchangeError::TooLong(limit));
+                return Err(ExchangeError::TooLong(limit).into());
             }
-            if slot.is_none() && body.len() + chunk.len() > SHORT {
-                slot = self.take().await;
-            }
+            self.make_room(&mut slot, body.len() + chunk.len()).await?;
             body.extend_from_slice(&chunk);
         }
         if too_many_values(&body).is_some() {
-            return Err(ExchangeError::TooLong(limit));
+            return Err(ExchangeError::TooLong(limit).into());
         }
         Ok(Body {
             text: body.freeze(),
@@ -68,7 +122,7 @@ impl Slots {
 #[derive(Debug, Default)]
 pub(super) struct Body {
     pub(super) text: Bytes,
-    pub(super) slot: Option<OwnedSemaphorePermit>,
+    pub(super) slot: Option<Slot>,
 }
 
 /// Something on a stream that has data.
@@ -88,8 +142,8 @@ pub(super) struct Events {
     response: Response,
     parser: EventParser,
     chunk: Bytes,
-    slot: Option<OwnedSemaphorePermit>,
-    slots: Arc<Semaphore>,
+    slot: Option<Slot>,
+    slots: Slots,
     place: Place,
 }
 
@@ -112,7 +166,7 @@ impl Events {
             parser: EventParser::new(longest),
             chunk: Bytes::new(),
             slot: None,
-            slots: slots.0.clone(),
+            slots: slots.clone(),
             place: Place {
                 has_moved: false,
                 ..place
@@ -122,7 +176,7 @@ impl Events {
 
     /// Returns the next item; `None` at the end. Ask for it when the one before was passed on: its
     /// slot is given back.
-    pub(super) async fn next(&mut self) -> Result<Option<Item>, ExchangeError> {
+    pub(super) async fn next(&mut self) -> Result<Option<Item>, ReadError> {
         loop {
             if self.parser.kept() == 0 {
                 self.slot = None;
@@ -161,10 +215,8 @@ impl Events {
             let Some(chunk) = self.response.chunk().await? else {
                 return Ok(None);
             };
-            if self.slot.is_none() && self.parser.kept() + chunk.len() > SHORT {
-                // Never closed.
-                self.slot = self.slots.clone().acquire_owned().await.ok();
-            }
+            let bytes = self.parser.kept() + chunk.len();
+            self.slots.make_room(&mut self.slot, bytes).await?;
             self.chunk = chunk;
         }
     }

@@ -43,6 +43,9 @@ async fn conditions_and_hints_decide_which_calls_wait() {
     )
     .await;
     let mut caller = Caller::new(&world, Eras::Legacy, json!({})).await;
+    // Nothing is known yet of a tool that is not listed: it may destroy something.
+    caller.call("write", json!({"path": "/tmp/x"})).await;
+    world.opened().await;
     caller.request("tools/list", json!({})).await;
     let listed = caller.pair.server.next().await;
     let tools = json!({"tools": [

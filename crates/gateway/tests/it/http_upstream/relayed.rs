@@ -6,7 +6,7 @@ use axum::response::IntoResponse as _;
 use entreat_core::schema::Era;
 use entreat_engine::Engine;
 use entreat_gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
-use entreat_gateway::{Gateway, Upstream};
+use entreat_gateway::{Gateway, GatewaySettings, Upstream};
 use entreat_testkit::mcp::{Client, Kind, accept};
 use http::StatusCode;
 use parking_lot::Mutex;
@@ -16,12 +16,20 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::http_server::{
-    Seen, Server, accepted, error_of, event, in_session, initialized, json_of, result_of, soon,
-    streamed, until, with_status,
+    Seen, Server, accepted, error_of, event, events, in_session, initialized, json_of, result_of,
+    soon, streamed, until, with_status,
 };
+use crate::world::{Peer, with_memory};
 
 /// Stands between a client on the returned stream and a server.
 async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
+    wrap_with(server, GatewaySettings::default()).await
+}
+
+async fn wrap_with(
+    server: &Server,
+    settings: GatewaySettings,
+) -> (DuplexStream, JoinHandle<Closed>) {
     let (sender, receiver) = server.connect();
     let upstream = Upstream {
         is_named: false,
@@ -32,7 +40,8 @@ async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
         policy: entreat_gateway::Policy::default(),
     };
     let engine = Engine::builder().start().await.unwrap();
-    let gateway = Gateway::builder(engine.asker("gateway")).build();
+    let gateway = Gateway::builder(engine.asker("gateway"));
+    let gateway = gateway.settings(settings).build();
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let (reader, writer) = tokio::io::split(theirs);
     let wrapped = tokio::spawn(async move { gateway.wrap(reader, writer, upstream).await });
@@ -98,6 +107,46 @@ async fn clients_of_every_version_answer_what_a_server_of_2025_asks() {
         drop(client);
         assert_eq!(soon(wrapped).await.unwrap(), Closed::Here);
         assert_eq!(server.whats().last().unwrap(), "DELETE");
+    }
+}
+
+#[tokio::test]
+async fn what_a_server_sends_counts_towards_the_memory_of_its_client() {
+    let server = Server::legacy(async |seen| {
+        let arguments = &seen.message["params"]["arguments"];
+        let long = "x".repeat(usize::try_from(arguments["bytes"].as_u64().unwrap()).unwrap());
+        let response = result_of(&seen, text(&long));
+        if arguments["streams"] == true {
+            events(event(&response))
+        } else {
+            json_of(&response)
+        }
+    })
+    .await;
+    let (stream, _wrapped) = wrap_with(&server, with_memory(4 << 20)).await;
+    let mut client = Peer::new(stream);
+    let client_info = json!({"name": "client", "version": "1"});
+    let handshake = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": client_info});
+    client.request(0, "initialize", handshake).await;
+    client.whole_line().await;
+    client.notify("notifications/initialized", json!({})).await;
+    // What is taken is given back: in the end, it would not be enough.
+    for id in 1..=4 {
+        let streams = id % 2 == 0;
+        let too_much = json!({"bytes": 5 << 20, "streams": streams});
+        client.call(id, "echo", too_much).await;
+        let failed: Value = serde_json::from_str(&client.whole_line().await).unwrap();
+        assert_eq!(failed["id"], id);
+        assert_eq!(
+            failed["error"]["data"],
+            json!({"reason": "no_memory", "mayHaveRun": true})
+        );
+        client
+            .call(id, "echo", json!({"bytes": 3 << 20, "streams": streams}))
+            .await;
+        let result = client.whole_line().await;
+        assert!(result.len() > 3 << 20, "{}", &result[..200]);
     }
 }
 

@@ -4,45 +4,45 @@
 //! question on a page is stored with keys that say which question it is, so that a later one finds
 //! it, also in another process. Nothing is ever submitted that the person does not see.
 
-mod questions;
+mod client_answers;
+mod question_index;
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use entreat_core::{CancelReason, ElicitationId, Outcome, UnixTime};
+use entreat_core::{CancelReason, ElicitationId, Outcome};
 use entreat_engine::store::Claim;
 use entreat_engine::{Asker, Engine, StatusFilter};
 use entreat_wire::digest::Digest;
 use entreat_wire::seal::Sealer;
 use parking_lot::Mutex;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
-use self::questions::Questions;
+use self::client_answers::{ClientAnswer, ClientAnswers, MAX_ANSWERS};
+use self::question_index::QuestionIndex;
 use crate::session::HERE;
 
 /// How long an answer is kept.
-const KEPT: Duration = Duration::from_secs(60 * 60);
+const RETENTION: Duration = Duration::from_secs(60 * 60);
 /// How far back questions are looked for that another process has asked.
-const OLDEST: Duration = Duration::from_secs(25 * 60 * 60);
+const RECOVERY_WINDOW: Duration = Duration::from_secs(25 * 60 * 60);
 /// How many of those are looked at.
-const MAX_OLD: usize = 5_000;
-/// The maximum number of answers that are kept, and of those of one principal.
-const MAX_ANSWERS: usize = 1_000;
-const MAX_OWN_ANSWERS: usize = 100;
-/// The largest answer of a client that is kept, and all of one principal, in bytes: all are written
-/// down together.
+const MAX_RECOVERED: usize = 5_000;
+/// The largest answer of a client that is kept, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-const MAX_OWN_BYTES: usize = 1 << 20;
 /// The member of a question's metadata.
 const MEMBER: &str = "gateway";
-/// The name under which the store keeps answers of clients, and what they are sealed for.
-const NOTE: &str = "gateway answers";
+/// The names under which the store keeps answers of clients: their places, from the first on.
+static NOTES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    (0..MAX_ANSWERS)
+        .map(|place| format!("gateway answer {place}"))
+        .collect()
+});
+/// What they are sealed for.
 const NOTE_ID: [u8; 24] = *b"gateway answers of calls";
 /// What is claimed for a question: that a server has used its answer, or that somebody has looked.
 const USED: [u8; 16] = [1; 16];
@@ -52,13 +52,13 @@ const PURPOSE: &str = "entreat gateway kept question";
 
 /// Which questions are the same: the digests of the principal, the server, the tool and what it
 /// asks. One for each tool that may ask, if that is not known.
-pub(crate) type Keys = Vec<Key>;
+pub(crate) type QuestionKeys = Vec<QuestionKey>;
 /// One of them.
-pub(crate) type Key = String;
+pub(crate) type QuestionKey = String;
 
 /// What was answered before, and where it is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierAnswer {
     pub(crate) content: Map<String, Value>,
     source: Source,
 }
@@ -68,17 +68,17 @@ enum Source {
     /// On the page of this question.
     Page(ElicitationId),
     /// In the form of a client, under this key.
-    Client(Key),
+    Client(QuestionKey),
 }
 
 /// An answer that a server has got, shared by the calls that it may belong to.
-pub(crate) struct Given {
+pub(crate) struct DeliveredAnswer {
     question: ElicitationId,
     /// Whether one of the calls was lost.
     is_lost: AtomicBool,
 }
 
-impl Given {
+impl DeliveredAnswer {
     pub(crate) fn new(question: ElicitationId) -> Arc<Self> {
         Arc::new(Self {
             question,
@@ -99,19 +99,8 @@ impl Given {
     }
 }
 
-/// An answer that a client gave to a call that is lost.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Answer {
-    at: UnixTime,
-    principal: String,
-    content: Map<String, Value>,
-    /// The size of the content as JSON.
-    #[serde(default)]
-    size: usize,
-}
-
 /// Finds answers to questions that were asked before.
-pub(crate) struct Kept {
+pub(crate) struct LostAnswers {
     asker: Asker,
     sealer: Sealer,
     state: Mutex<State>,
@@ -120,20 +109,19 @@ pub(crate) struct Kept {
     saving: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
 struct State {
-    questions: Questions,
-    answers: HashMap<Key, Answer>,
+    questions: QuestionIndex,
+    answers: ClientAnswers,
 }
 
 /// The keys of a question.
-pub(crate) fn keys(
+pub(crate) fn question_keys(
     principal: &str,
     server: &str,
     tools: &[String],
     message: &str,
     schema: &Value,
-) -> Keys {
+) -> QuestionKeys {
     let key = |tool: &String| {
         let question = json!([PURPOSE, principal, server, tool, message, schema]);
         Digest::of(&question).to_string()
@@ -142,20 +130,23 @@ pub(crate) fn keys(
 }
 
 /// What a question is stored with.
-pub(crate) fn metadata(keys: &[Key]) -> Value {
+pub(crate) fn metadata(keys: &[QuestionKey]) -> Value {
     json!({MEMBER: keys})
 }
 
-fn keys_in(metadata: Option<&Value>) -> Option<Keys> {
+fn keys_in(metadata: Option<&Value>) -> Option<QuestionKeys> {
     serde_json::from_value(metadata?.get(MEMBER)?.clone()).ok()
 }
 
-impl Kept {
+impl LostAnswers {
     pub(crate) fn new(asker: Asker) -> Self {
         Self {
             sealer: Sealer::new(asker.engine().clone(), PURPOSE),
             asker,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                questions: QuestionIndex::default(),
+                answers: ClientAnswers::new(RETENTION),
+            }),
             recovered: OnceCell::new(),
             saving: tokio::sync::Mutex::default(),
         }
@@ -169,14 +160,14 @@ impl Kept {
     /// waits for them any more, and what was typed is remembered. The first call does it; others
     /// wait for that.
     pub(crate) async fn recover(&self) {
-        self.recovered.get_or_init(|| self.look_back()).await;
+        self.recovered.get_or_init(|| self.recover_once()).await;
     }
 
-    async fn look_back(&self) {
+    async fn recover_once(&self) {
         let now = self.engine().now();
         let mut before = None;
         let mut seen = 0;
-        while seen < MAX_OLD {
+        while seen < MAX_RECOVERED {
             let asker = Some(self.asker.name().into());
             let list = self.engine().list(asker, StatusFilter::All, 200, before);
             let page = match list.await {
@@ -189,7 +180,9 @@ impl Kept {
             for snapshot in &page.elicitations {
                 seen += 1;
                 let record = snapshot.record();
-                if now.since(record.lifecycle.created()) > OLDEST && !record.lifecycle.is_live() {
+                if now.since(record.lifecycle.created()) > RECOVERY_WINDOW
+                    && !record.lifecycle.is_live()
+                {
                     continue;
                 }
                 let extras = record.request.extras.as_ref();
@@ -216,7 +209,7 @@ impl Kept {
     }
 
     /// Notes a question that is on a page from now on.
-    pub(crate) fn note(&self, principal: &str, keys: &[Key], id: ElicitationId) {
+    pub(crate) fn note(&self, principal: &str, keys: &[QuestionKey], id: ElicitationId) {
         self.state.lock().questions.open(principal, keys, id);
     }
 
@@ -226,24 +219,24 @@ impl Kept {
     }
 
     /// Finds what was answered to the same question within the last hour, if no server got it.
-    pub(crate) async fn find(&self, asker: &Asker, keys: &[Key]) -> Option<Earlier> {
+    pub(crate) async fn find(&self, asker: &Asker, keys: &[QuestionKey]) -> Option<EarlierAnswer> {
         for key in keys {
-            let (question, answer) = {
+            let (question, content) = {
                 let state = self.state.lock();
-                (state.questions.find(key), state.answers.get(key).cloned())
+                let answer = state.answers.find(key, self.engine().now());
+                let content = answer.map(|answer| answer.content.clone());
+                (state.questions.find(key), content)
             };
-            if let Some(answer) = answer
-                && self.engine().now().since(answer.at) <= KEPT
-            {
-                return Some(Earlier {
-                    content: answer.content,
+            if let Some(content) = content {
+                return Some(EarlierAnswer {
+                    content,
                     source: Source::Client(key.clone()),
                 });
             }
             if let Some(id) = question
                 && let Some(content) = self.left_on_page(asker, id).await
             {
-                return Some(Earlier {
+                return Some(EarlierAnswer {
                     content,
                     source: Source::Page(id),
                 });
@@ -256,7 +249,7 @@ impl Kept {
     async fn left_on_page(&self, asker: &Asker, id: ElicitationId) -> Option<Map<String, Value>> {
         let found = asker.elicitation(id).status().await.ok()?;
         let settled = found.lifecycle().settled_at()?;
-        if self.engine().now().since(settled) > KEPT {
+        if self.engine().now().since(settled) > RETENTION {
             return None;
         }
         let content = match found.outcome()? {
@@ -282,8 +275,8 @@ impl Kept {
     }
 
     /// Notes that a server has ended a call on which it got these answers.
-    pub(crate) async fn ended(&self, answers: Vec<Arc<Given>>) {
-        for id in answers.into_iter().filter_map(Given::end) {
+    pub(crate) async fn ended(&self, answers: Vec<Arc<DeliveredAnswer>>) {
+        for id in answers.into_iter().filter_map(DeliveredAnswer::end) {
             self.used(id).await;
         }
     }
@@ -311,17 +304,17 @@ impl Kept {
         Claim {
             key: claim_key(id),
             inputs,
-            expires: self.engine().now().after(OLDEST),
+            expires: self.engine().now().after(RECOVERY_WINDOW),
             outcome: None,
         }
     }
 
     /// Notes that a person has decided on what was offered to them again.
-    pub(crate) async fn decided(&self, earlier: Earlier) {
+    pub(crate) async fn decided(&self, earlier: EarlierAnswer) {
         match earlier.source {
             Source::Page(id) => self.used(id).await,
             Source::Client(key) => {
-                let was_there = self.state.lock().answers.remove(&key).is_some();
+                let was_there = self.state.lock().answers.forget(&key);
                 if was_there {
                     self.save_answers().await;
                 }
@@ -330,72 +323,71 @@ impl Kept {
     }
 
     /// Keeps answers that clients have given to a call that is lost.
-    pub(crate) async fn keep(&self, principal: &str, answers: Vec<(Key, Map<String, Value>)>) {
+    pub(crate) async fn keep(
+        &self,
+        principal: &str,
+        answers: Vec<(QuestionKey, Map<String, Value>)>,
+    ) {
         self.recover().await;
+        let at = self.engine().now();
         let mut is_changed = false;
         for (key, content) in answers {
-            is_changed |= self.keep_one(principal, key, content);
+            let answer = ClientAnswer {
+                key,
+                at,
+                principal: principal.to_owned(),
+                content,
+            };
+            is_changed |= self.state.lock().answers.keep(answer);
         }
         if is_changed {
             self.save_answers().await;
         }
     }
 
-    /// Keeps one answer, if there is room for it. Returns whether it is another than before.
-    fn keep_one(&self, principal: &str, key: Key, content: Map<String, Value>) -> bool {
-        let at = self.engine().now();
-        let size = serde_json::to_vec(&content).map_or(0, |text| text.len());
-        let State { answers, .. } = &mut *self.state.lock();
-        answers.retain(|_, answer| at.since(answer.at) <= KEPT);
-        if answers.get(&key).is_some_and(|it| it.content == content) {
-            return false;
-        }
-        let others = answers.iter().filter(|(known, _)| **known != key);
-        let own = others.filter(|(_, answer)| answer.principal == principal);
-        let (count, bytes) = own.fold((0, 0), |(count, bytes), (_, answer)| {
-            (count + 1, bytes + answer.size)
-        });
-        let has_place = answers.len() < MAX_ANSWERS || answers.contains_key(&key);
-        if !has_place || count >= MAX_OWN_ANSWERS || bytes + size > MAX_OWN_BYTES {
-            return false;
-        }
-        let answer = Answer {
-            at,
-            principal: principal.to_owned(),
-            content,
-            size,
-        };
-        answers.insert(key, answer);
-        true
-    }
-
+    /// Writes the places that have changed, and no others.
     async fn save_answers(&self) {
         let _one_at_a_time = self.saving.lock().await;
-        let answers: Vec<(Key, Answer)> = {
-            let state = self.state.lock();
-            let answers = state.answers.iter();
-            answers
-                .map(|(key, answer)| (key.clone(), answer.clone()))
-                .collect()
-        };
-        // Of maps and texts, which always serialize.
-        let text = serde_json::to_vec(&answers).unwrap_or_default();
-        let sealed = STANDARD.encode(self.sealer.seal_outcome(NOTE_ID, &text));
-        if let Err(error) = self.engine().save_note(NOTE, sealed).await {
-            tracing::warn!(%error, "answers of lost calls are only kept in memory");
+        loop {
+            let next = self.state.lock().answers.next_unsaved();
+            let Some((place, answer)) = next else { return };
+            let note = answer
+                .map(|answer| self.sealed(&answer))
+                .unwrap_or_default();
+            if let Err(error) = self.engine().save_note(&NOTES[place], note).await {
+                tracing::warn!(%error, "answers of lost calls are only kept in memory");
+                return self.state.lock().answers.not_saved(place);
+            }
         }
     }
 
     async fn load_answers(&self) {
-        let Ok(Some(note)) = self.engine().load_note(NOTE).await else {
-            return;
-        };
-        let sealed = STANDARD.decode(note).ok();
-        // After a rotation of keys, nobody can read it any more.
-        let text = sealed.and_then(|sealed| self.sealer.open_outcome(NOTE_ID, &sealed).ok());
-        let answers = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let answers: Vec<(Key, Answer)> = answers.unwrap_or_default();
-        self.state.lock().answers.extend(answers);
+        for name in NOTES.iter() {
+            // Places in use follow each other.
+            let Ok(Some(note)) = self.engine().load_note(name).await else {
+                return;
+            };
+            let now = self.engine().now();
+            let State { answers, .. } = &mut *self.state.lock();
+            if note.is_empty() {
+                answers.restore_free();
+            } else {
+                answers.restore(self.opened(&note), now);
+            }
+        }
+    }
+
+    fn sealed(&self, answer: &ClientAnswer) -> String {
+        // Of maps and texts, which always serialize.
+        let text = serde_json::to_vec(answer).unwrap_or_default();
+        STANDARD.encode(self.sealer.seal_outcome(NOTE_ID, &text))
+    }
+
+    /// Opens a sealed answer; `None` after a rotation of keys.
+    fn opened(&self, note: &str) -> Option<ClientAnswer> {
+        let sealed = STANDARD.decode(note).ok()?;
+        let text = self.sealer.open_outcome(NOTE_ID, &sealed).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 }
 
@@ -415,7 +407,7 @@ pub(crate) fn content_of(answer: &str) -> Option<Map<String, Value>> {
 }
 
 /// The parameters of a question whose fields are filled in with what was answered before.
-pub(crate) fn filled_in(params: &str, schema: &Value, earlier: &Earlier) -> Option<String> {
+pub(crate) fn filled_in(params: &str, schema: &Value, earlier: &EarlierAnswer) -> Option<String> {
     let mut filled = schema.clone();
     let properties = filled.get_mut("properties")?.as_object_mut()?;
     for (name, property) in properties {
