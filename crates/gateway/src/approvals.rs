@@ -22,17 +22,17 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use self::arguments::{Tree, Unreadable};
-use self::question::{Asked, Question};
+use self::question::{ApprovalQuestion, CallToApprove};
 use self::rule::{Subject, decide};
 use crate::call::Call;
 use crate::capability;
-use crate::face::{Face, PushedFace};
+use crate::recipient::Recipient;
 
 use crate::json::RawObject;
 use crate::meta::CLIENT_INFO;
 use crate::modern::declared;
 use crate::policy::is_name;
-use crate::reply::{Reply, code, tool_text};
+use crate::reply::{Reply, tool_text};
 use crate::session::{Pair, Session};
 
 pub(crate) use self::gate::Gate;
@@ -117,7 +117,7 @@ impl Session {
         match self.judge(params) {
             Judgement::Passes => false,
             Judgement::Refused(reply) => {
-                call.client.respond(reply.to_message(&call.id));
+                call.reply(&reply);
                 true
             }
             Judgement::Waits(gate) => {
@@ -132,12 +132,8 @@ impl Session {
         reason = "one check after the other, each in words"
     )]
     fn judge(self: &Arc<Self>, params: &str) -> Judgement {
-        let invalid = |what: &str| {
-            Judgement::Refused(Reply::error(
-                code::INVALID_PARAMS,
-                &format!("params: {what}"),
-            ))
-        };
+        let invalid =
+            |what: &str| Judgement::Refused(Reply::invalid_params(&format!("params: {what}")));
         let Some(object) = RawObject::parse(params) else {
             return invalid("is not an object, or names a member twice");
         };
@@ -166,7 +162,7 @@ impl Session {
             return Judgement::Passes;
         };
         let refused = |text: &str| {
-            if let Some(count) = self.told("a call was refused") {
+            if let Some(count) = self.count_for_log("a call was refused") {
                 let server = &self.fallback_name;
                 tracing::info!(%server, tool = %tool_name, count, "a call was refused");
             }
@@ -234,7 +230,7 @@ impl Session {
             let meta = object.object("_meta")?;
             capability::name_of(&meta.object(CLIENT_INFO)?)
         });
-        let question = Question::new(&Asked {
+        let question = ApprovalQuestion::new(&CallToApprove {
             server: &self.fallback_name,
             own_name: own_name.as_deref(),
             tool_name: &tool_name,
@@ -249,13 +245,13 @@ impl Session {
             Ok(question) => question,
             Err(why) => return unreadable(why),
         };
-        let Some(room) = self.memory.take(question.size()) else {
+        let Some(reservation) = self.memory.reserve(question.size()) else {
             return too_many();
         };
         Judgement::Waits(Box::new(Gate {
             session: self.clone(),
             _place: place,
-            _room: room,
+            _reservation: reservation,
             tool: tool_name,
             question,
             digest,
@@ -272,11 +268,11 @@ impl Session {
             Pair::Lowered => self.hold_lowered(call, gate),
             Pair::Modern => {
                 if let Err(busy) = self.note_call(call) {
-                    return call.client.respond(busy.to_message(&call.id));
+                    return call.reply(&busy);
                 }
                 let begun = self.begin_rounds(call, declared(params), params, None, Some(gate));
                 if let Err(busy) = begun {
-                    self.respond(call, busy.to_message(&call.id).into());
+                    self.reply(call, &busy);
                 }
             }
         }
@@ -284,20 +280,15 @@ impl Session {
 
     fn hold_legacy(self: &Arc<Self>, call: &Arc<Call>, gate: Gate) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         call.client.leave();
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
-                session: session.clone(),
-                call: Some(call.clone()),
-                linkable: Some(call.clone()),
-                cancelled: call.cancelled.clone(),
-            });
-            match gate.pass(&face).await {
+            let recipient = Recipient::of_call(&session, &call);
+            match gate.pass(&recipient).await {
                 Ok(()) => session.send_again(&call).await,
-                Err(reply) => session.respond(&call, reply.to_message(&call.id).into()),
+                Err(reply) => session.reply(&call, &reply),
             }
         });
     }

@@ -4,19 +4,26 @@
 //! page; the page opens in the browser of this machine; the tool's result has the link. Only a
 //! person, or a cancelled call, declines or cancels; all else is an error that says what happened.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use entreat_core::Form;
 use entreat_wire::message::{Action, CREATE, ElicitMode, ElicitRequest, ElicitResult};
 use serde_json::{Map, Value, json};
 
-use crate::call::Link;
-use crate::desk::{Decided, NotAsked, OpenPage, Sheet, consent_form, form_of};
+use crate::call::{Link, token_in};
+use crate::client_first::{Shows, client_first};
 use crate::downgrade::Downgraded;
-use crate::face::Face;
+use crate::envelope::{self, RawId};
 use crate::json::{RawObject, quoted};
-use crate::kept::{self, Earlier, Key};
-use crate::observe::{Asking, Way};
-use crate::reply::{Reply, code};
+use crate::lost_answers::{self, EarlierAnswer, QuestionKey};
+use crate::observe::{QuestionWatch, Way};
+use crate::page_asker::{NotAsked, OpenPage, PageDecision, PageQuestion, consent_form, form_of};
+use crate::recipient::Recipient;
+use crate::reply::{Reply, action_in};
 use crate::secrets;
+use crate::session::{ServingSlot, Session};
+use crate::tasks::AbortOnDrop;
 
 /// A question that a server asks with `elicitation/create`.
 pub(crate) struct Question {
@@ -28,10 +35,9 @@ pub(crate) struct Question {
 impl Question {
     /// Reads the parameters of a question.
     pub(crate) fn read(raw: &str) -> Result<Self, Reply> {
-        let params: Value = serde_json::from_str(raw)
-            .map_err(|_| Reply::error(code::INVALID_PARAMS, "params: is not an object"))?;
+        let params: Value = serde_json::from_str(raw).map_err(|_| Reply::not_an_object())?;
         let request = ElicitRequest::from_params(params)
-            .map_err(|error| Reply::error(code::INVALID_PARAMS, &error.to_string()))?;
+            .map_err(|error| Reply::invalid_params(&error.to_string()))?;
         Ok(Self {
             request,
             raw: raw.to_owned(),
@@ -39,26 +45,78 @@ impl Question {
     }
 }
 
-/// What a client did with a question that it was asked to show.
-enum Shown {
-    Replied(Reply),
-    /// Nobody has seen it.
-    Unshown,
+impl Session {
+    /// Asks a question of the upstream, and answers it, unless the upstream withdraws it.
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        id: RawId,
+        params: &str,
+        recipient: Recipient,
+        slot: ServingSlot,
+    ) {
+        let withdrawn = recipient.cancelled();
+        self.state.lock().asks.insert(id.clone(), withdrawn.clone());
+        let (session, params) = (self.clone(), params.to_owned());
+        self.spawn(async move {
+            let _waiting = session.keep_server_waiting(&params);
+            let question = Question::read(&params);
+            drop(params);
+            // To its end also if it is cancelled: an answer may be on its way.
+            let reply = match question {
+                Ok(question) => answer(&recipient, &question).await,
+                Err(error) => error,
+            };
+            let reply = match reply {
+                Reply::Error(_) if withdrawn.is_cancelled() => Reply::cancel_action(),
+                reply => reply,
+            };
+            let is_open = session.state.lock().asks.remove(&id).is_some();
+            if is_open {
+                session.reply_upstream(&id, &reply).await;
+            }
+            drop(slot);
+        });
+    }
+
+    /// Reports progress on a question to the server, if it asked for that, until the guard is
+    /// dropped: a server's own clock may be short.
+    fn keep_server_waiting(self: &Arc<Self>, params: &str) -> Option<AbortOnDrop> {
+        let token = token_in(params)?;
+        let session = self.clone();
+        Some(AbortOnDrop::spawn(async move {
+            for progress in 1_u64.. {
+                session.sleep(session.settings().progress_every).await;
+                let params = format!(r#"{{"progressToken":{token},"progress":{progress}}}"#);
+                let message = envelope::notification("notifications/progress", &params);
+                session.upstream.send(message).await;
+            }
+        }))
+    }
 }
 
+/// What a client replied to a question that it was asked to show; an error if nobody has seen it.
+type Shown = Result<Reply, NotShown>;
+
+/// Nobody has seen the question.
+struct NotShown;
+
 /// Asks a server's question and returns what the server gets.
-pub(crate) async fn answer(face: &Face, question: &Question) -> Reply {
-    let asking = face.asking();
-    let reply = answer_somehow(face, question, &asking).await;
-    asking.ended(&reply);
+pub(crate) async fn answer(recipient: &Recipient, question: &Question) -> Reply {
+    let watch = recipient.watch();
+    let reply = answer_somehow(recipient, question, &watch).await;
+    watch.ended(&reply);
     reply
 }
 
-async fn answer_somehow(face: &Face, question: &Question, asking: &Asking) -> Reply {
-    if let Some(refusal) = face.admit() {
+async fn answer_somehow(
+    recipient: &Recipient,
+    question: &Question,
+    watch: &QuestionWatch,
+) -> Reply {
+    if let Some(refusal) = recipient.admit() {
         return refusal;
     }
-    let policy = face.policy();
+    let policy = recipient.policy();
     let is_allowed = match question.request.mode() {
         Ok(ElicitMode::Form { .. }) => policy.may_ask_forms,
         Ok(ElicitMode::Url { .. }) => policy.may_ask_urls,
@@ -67,139 +125,114 @@ async fn answer_somehow(face: &Face, question: &Question, asking: &Asking) -> Re
     if !is_allowed {
         return Reply::failed("this server may not ask that here", "not_allowed");
     }
-    let _alive = face.keep_alive();
+    let _alive = recipient.keep_alive();
     match question.request.mode() {
-        Ok(ElicitMode::Form { schema }) => answer_form(face, question, schema, asking).await,
-        Ok(ElicitMode::Url { url, .. }) => Box::pin(answer_url(face, question, url, asking)).await,
-        Err(error) => Reply::error(code::INVALID_PARAMS, &error.to_string()),
+        Ok(ElicitMode::Form { schema }) => answer_form(recipient, question, schema, watch).await,
+        Ok(ElicitMode::Url { url, .. }) => {
+            Box::pin(answer_url(recipient, question, url, watch)).await
+        }
+        Err(error) => Reply::invalid_params(&error.to_string()),
     }
 }
 
-async fn answer_form(face: &Face, question: &Question, schema: &Value, asking: &Asking) -> Reply {
-    let keys = face.keys(question.request.message(), schema);
-    let earlier = face.find_kept(&keys).await;
-    let reply = ask_form(face, question, schema, &keys, earlier.as_ref(), asking).await;
-    let is_decided = matches!(reply, Reply::Result(_)) && !face.cancelled().is_cancelled();
+async fn answer_form(
+    recipient: &Recipient,
+    question: &Question,
+    schema: &Value,
+    watch: &QuestionWatch,
+) -> Reply {
+    let keys = recipient.keys(question.request.message(), schema);
+    let earlier = recipient.find_earlier(&keys).await;
+    let reply = ask_form(recipient, question, schema, &keys, earlier.as_ref(), watch).await;
+    let is_decided = matches!(reply, Reply::Result(_)) && !recipient.cancelled().is_cancelled();
     if let Some(earlier) = earlier.filter(|_| is_decided) {
-        face.kept_decided(earlier).await;
+        recipient.earlier_decided(earlier).await;
     }
     reply
 }
 
 async fn ask_form(
-    face: &Face,
+    recipient: &Recipient,
     question: &Question,
     schema: &Value,
-    keys: &[Key],
-    earlier: Option<&Earlier>,
-    asking: &Asking,
+    keys: &[QuestionKey],
+    earlier: Option<&EarlierAnswer>,
+    watch: &QuestionWatch,
 ) -> Reply {
     let message = question.request.message();
     let is_secret = secrets::asks_for_secret(schema);
     // Boxed, since most questions do not need it and thousands may wait.
     let own = || {
         Box::pin(own_form(
-            face, message, schema, is_secret, keys, earlier, asking,
+            recipient, message, schema, is_secret, keys, earlier, watch,
         ))
     };
-    if !face.capabilities().form || is_secret || face.distrusts_native() {
+    if !recipient.capabilities().form || is_secret || recipient.distrusts_native() {
         return own().await;
     }
     let by_client = async {
-        if face.needs_downgrade() {
+        if recipient.needs_downgrade() {
             return match Downgraded::of(message, schema) {
-                Some(downgraded) => ask_checked(face, schema, &downgraded, keys).await,
-                None => Shown::Unshown,
+                Some(downgraded) => ask_checked(recipient, schema, &downgraded, keys).await,
+                None => Err(NotShown),
             };
         }
-        if face.translates() {
-            let filled = earlier.and_then(|it| kept::filled_in(&question.raw, schema, it));
+        if recipient.translates() {
+            let filled = earlier.and_then(|it| lost_answers::filled_in(&question.raw, schema, it));
             let untouched = Untouched {
                 message,
                 raw: filled.as_deref().unwrap_or(&question.raw),
             };
-            return ask_checked(face, schema, &untouched, keys).await;
+            return ask_checked(recipient, schema, &untouched, keys).await;
         }
-        ask_native(face, &question.raw, keys).await
+        ask_native(recipient, &question.raw, keys).await
     };
     let native = async {
         let shown = by_client.await;
-        if matches!(shown, Shown::Replied(_)) {
-            asking.by(Way::Form);
+        if shown.is_ok() {
+            watch.by(Way::Form);
         }
         shown
     };
-    let has_other_way = face.has_own_way();
-    if !has_other_way {
-        return match native.await {
-            Shown::Replied(reply) => reply,
-            Shown::Unshown => not_shown(&NotAsked::NoPages),
-        };
-    }
-    let mut native = std::pin::pin!(native);
-    if !face.has_answered() {
-        // It may have declared what it does not show: then a page opens too.
-        tokio::select! {
-            biased;
-            shown = &mut native => match shown {
-                Shown::Replied(reply) => return reply,
-                Shown::Unshown => return own().await,
-            },
-            () = face.sleep(face.settings().native_silence) => {}
-        }
-        face.note_silence();
-        let mut own = std::pin::pin!(own());
-        tokio::select! {
-            biased;
-            shown = &mut native => match shown {
-                Shown::Replied(reply) => return reply,
-                Shown::Unshown => {}
-            },
-            reply = &mut own => {
-                face.distrust_native();
-                return reply;
-            }
-        }
-        return own.await;
-    }
-    match native.await {
-        Shown::Replied(reply) => reply,
-        Shown::Unshown => own().await,
-    }
+    let native = pin!(native);
+    let page = recipient.has_own_way().then_some(own);
+    client_first(recipient, Shows::Form, native, page)
+        .await
+        .unwrap_or_else(|NotShown| not_shown(&NotAsked::NoPages))
 }
 
 /// Has the client show the question as it came.
-async fn ask_native(face: &Face, raw: &str, keys: &[Key]) -> Shown {
-    let asked = face.now();
-    let reply = face.push_kept(CREATE, raw, keys.first()).await;
-    let was_read = face.now().since(asked) >= face.settings().reading_time;
-    judge(face, reply, was_read)
+async fn ask_native(recipient: &Recipient, raw: &str, keys: &[QuestionKey]) -> Shown {
+    let asked = recipient.now();
+    let reply = recipient.push_keyed(CREATE, raw, keys.first()).await;
+    let was_read = recipient.now().since(asked) >= recipient.settings().reading_time;
+    judge(recipient, reply, was_read)
 }
 
 /// Decides whether a client has shown a question.
-fn judge(face: &Face, reply: Reply, was_read: bool) -> Shown {
+fn judge(recipient: &Recipient, reply: Reply, was_read: bool) -> Shown {
     let Reply::Result(result) = &reply else {
-        if face.has_own_way() {
+        if recipient.has_own_way() {
             // The client cannot, whatever it declared; unless it does not know of the question.
             if !reply.is_unread() {
-                face.distrust_native();
+                recipient.distrust_native();
             }
-            return Shown::Unshown;
+            return Err(NotShown);
         }
-        return Shown::Replied(reply);
+        return Ok(reply);
     };
     let has_content = RawObject::parse(result)
         .is_some_and(|result| result.get("content").is_some_and(|text| text != "null"));
     if was_read || has_content {
-        face.note_answered();
-        return Shown::Replied(reply);
+        recipient.note_answered();
+        return Ok(reply);
     }
-    if face.has_own_way() {
+    if recipient.has_own_way() {
         tracing::info!("the client answered faster than a person reads: asking on a page instead");
-        face.distrust_native();
-        return Shown::Unshown;
+        recipient.distrust_native();
+        return Err(NotShown);
     }
-    Shown::Replied(reply)
+    Ok(reply)
 }
 
 /// A question as a client gets it, whose answer is checked here.
@@ -255,25 +288,30 @@ impl Wording for Untouched<'_> {
 
 /// Has the client show a question that was translated, and checks the answer: what the server could
 /// say to its own client about it is lost on the way.
-async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording, keys: &[Key]) -> Shown {
+async fn ask_checked(
+    recipient: &Recipient,
+    schema: &Value,
+    wording: &impl Wording,
+    keys: &[QuestionKey],
+) -> Shown {
     let Ok((form, _)) = form_of("", schema) else {
-        return Shown::Unshown;
+        return Err(NotShown);
     };
     let mut message = wording.message().to_owned();
-    for _ in 0..face.settings().attempts.max(1) {
-        let result = match ask_native(face, &wording.params(&message), keys).await {
-            Shown::Replied(Reply::Result(result)) => result,
+    for _ in 0..recipient.settings().attempts.max(1) {
+        let result = match ask_native(recipient, &wording.params(&message), keys).await {
+            Ok(Reply::Result(result)) => result,
             other => return other,
         };
         let parsed = serde_json::from_str(&result).ok();
         let Some(parsed) = parsed.and_then(|value| ElicitResult::from_value(value).ok()) else {
-            return Shown::Replied(Reply::failed(
+            return Ok(Reply::failed(
                 "the client's answer is invalid",
                 "bad_answer",
             ));
         };
         if parsed.action() != Action::Accept {
-            return Shown::Replied(Reply::Result(result));
+            return Ok(Reply::Result(result));
         }
         let content = parsed.into_content().unwrap_or_else(|| json!({}));
         let mut restored = wording.restore(content.clone());
@@ -282,12 +320,12 @@ async fn ask_checked(face: &Face, schema: &Value, wording: &impl Wording, keys: 
             members.retain(|name, _| form.field(name).is_some());
         }
         match check(&form, &restored) {
-            Ok(()) if restored == content => return Shown::Replied(Reply::Result(result)),
-            Ok(()) => return Shown::Replied(with_content(&result, &restored)),
+            Ok(()) if restored == content => return Ok(Reply::Result(result)),
+            Ok(()) => return Ok(with_content(&result, &restored)),
             Err(errors) => message = format!("{}\n\n{errors}", wording.message()),
         }
     }
-    Shown::Replied(Reply::failed(
+    Ok(Reply::failed(
         "the answer does not match the schema",
         "invalid_answers",
     ))
@@ -316,13 +354,13 @@ fn check(form: &Form, content: &Value) -> Result<(), String> {
 
 /// Asks a form on our page.
 async fn own_form(
-    face: &Face,
+    recipient: &Recipient,
     message: &str,
     schema: &Value,
     is_secret: bool,
-    keys: &[Key],
-    earlier: Option<&Earlier>,
-    asking: &Asking,
+    keys: &[QuestionKey],
+    earlier: Option<&EarlierAnswer>,
+    watch: &QuestionWatch,
 ) -> Reply {
     let (form, mut text) = match form_of(message, schema) {
         Ok(form) => form,
@@ -340,14 +378,14 @@ async fn own_form(
             "Your earlier answer did not arrive. It is filled in here: check it and send it.",
         );
     }
-    let sheet = Sheet {
+    let question = PageQuestion {
         keys: keys.to_vec(),
         filled: earlier
             .map(|earlier| earlier.content.clone())
             .unwrap_or_default(),
-        ..Sheet::of_server(face.server(), text, form)
+        ..PageQuestion::of_server(recipient.server(), text, form)
     };
-    match ask_sheet(face, message, sheet, asking).await {
+    match ask_on_page(recipient, message, question, watch).await {
         Ok(decided) => reply_of(decided),
         Err(error) => not_shown(&error),
     }
@@ -361,186 +399,170 @@ fn add(text: &mut String, paragraph: &str) {
 }
 
 /// Asks whether to open a URL.
-async fn answer_url(face: &Face, question: &Question, url: &str, asking: &Asking) -> Reply {
+async fn answer_url(
+    recipient: &Recipient,
+    question: &Question,
+    url: &str,
+    watch: &QuestionWatch,
+) -> Reply {
     let own = || async {
-        match consent(face, question.request.message(), url, asking).await {
-            Ok(Decided::Answered(_)) => {
-                face.desk().open(url);
+        match consent(recipient, question.request.message(), url, watch).await {
+            Ok(PageDecision::Answered(_)) => {
+                recipient.page_asker().open(url);
                 Reply::Result(json!({"action": "accept"}).to_string())
             }
             Ok(decided) => reply_of(decided),
             Err(error) => not_shown(&error),
         }
     };
-    let has_way_past = face.has_way_past_client();
-    if !face.capabilities().url || has_way_past && !face.shows_urls() {
+    let has_way_past = recipient.has_way_past_client();
+    if !recipient.capabilities().url || has_way_past && !recipient.shows_urls() {
         return own().await;
     }
     let native = async {
-        let (params, id) = face.url_params(&question.raw, url);
-        let reply = face.push(CREATE, &params).await;
+        let (params, id) = recipient.url_params(&question.raw, url);
+        let reply = recipient.push(CREATE, &params).await;
         let Reply::Result(result) = &reply else {
-            return Shown::Unshown;
+            return Err(NotShown);
         };
-        face.note_answered();
-        asking.by(Way::Url);
-        let action = RawObject::parse(result).and_then(|result| result.string("action"));
+        recipient.note_answered();
+        watch.by(Way::Url);
+        let action = action_in(result);
         if let Some(id) = id
             && action.is_some_and(|action| action == "accept")
         {
-            face.note_visit(url, &id);
+            recipient.note_visit(url, &id);
         }
-        Shown::Replied(reply)
+        Ok(reply)
     };
-    let mut native = std::pin::pin!(native);
-    if has_way_past && !face.has_answered() {
-        tokio::select! {
-            biased;
-            shown = &mut native => return match shown {
-                Shown::Replied(reply) => reply,
-                Shown::Unshown => own().await,
-            },
-            () = face.sleep(face.settings().native_silence) => {}
-        }
-        face.note_silence_about_urls();
-        let mut own = std::pin::pin!(own());
-        tokio::select! {
-            biased;
-            shown = &mut native => if let Shown::Replied(reply) = shown {
-                return reply;
-            },
-            reply = &mut own => return reply,
-        }
-        return own.await;
-    }
-    match native.await {
-        Shown::Replied(reply) => reply,
-        Shown::Unshown => own().await,
+    let native = pin!(native);
+    match client_first(recipient, Shows::Url, native, has_way_past.then_some(own)).await {
+        Ok(reply) => reply,
+        Err(NotShown) => own().await,
     }
 }
 
 /// Asks on our page whether a URL may be opened.
 pub(crate) async fn consent(
-    face: &Face,
+    recipient: &Recipient,
     message: &str,
     url: &str,
-    asking: &Asking,
-) -> Result<Decided, NotAsked> {
-    let (form, may_open) = consent_form(url, face.origin(), face.desk().browser.is_some())?;
-    let decided = ask_on_page(face, message, form, message.to_owned(), asking).await?;
+    watch: &QuestionWatch,
+) -> Result<PageDecision, NotAsked> {
+    let (form, may_open) = consent_form(
+        url,
+        recipient.origin(),
+        recipient.page_asker().browser.is_some(),
+    )?;
+    let question = PageQuestion::of_server(recipient.server(), message.to_owned(), form);
+    let decided = ask_on_page(recipient, message, question, watch).await?;
     Ok(match decided {
-        Decided::Answered(_) if !may_open => Decided::Cancelled,
+        PageDecision::Answered(_) if !may_open => PageDecision::Cancelled,
         decided => decided,
     })
 }
 
-/// Asks on our page, which the person reaches by the first way that this client has.
+/// Asks a question on our page, which the person reaches by the first way that this client has;
+/// `message` is what the client shows with its address.
 pub(crate) async fn ask_on_page(
-    face: &Face,
+    recipient: &Recipient,
     message: &str,
-    form: Form,
-    text: String,
-    asking: &Asking,
-) -> Result<Decided, NotAsked> {
-    let sheet = Sheet::of_server(face.server(), text, form);
-    ask_sheet(face, message, sheet, asking).await
-}
-
-/// Asks a question on our page; `message` is what the client shows with its address.
-pub(crate) async fn ask_sheet(
-    face: &Face,
-    message: &str,
-    sheet: Sheet,
-    asking: &Asking,
-) -> Result<Decided, NotAsked> {
-    if !face.settings().fulfils {
+    question: PageQuestion,
+    watch: &QuestionWatch,
+) -> Result<PageDecision, NotAsked> {
+    if !recipient.settings().fulfils {
         return Err(NotAsked::NoPages);
     }
-    let can_link = face.can_link();
-    let by_client = face.shows_urls();
-    let has_browser = face.desk().browser.is_some();
+    let can_link = recipient.can_link();
+    let by_client = recipient.shows_urls();
+    let has_browser = recipient.page_asker().browser.is_some();
     if !by_client && !has_browser && !can_link {
         return Err(NotAsked::NoPages);
     }
-    let sheet = Sheet {
+    let question = PageQuestion {
         // The client may give up long before the person answers.
         is_linked: can_link && !by_client,
-        ..sheet
+        ..question
     };
-    let is_kept = !sheet.keys.is_empty();
-    let server = sheet.is_of_server().then(|| sheet.server.clone());
-    let page = face.desk().ask(sheet, face.cancelled()).await?;
+    let is_kept = !question.keys.is_empty();
+    let server = question.is_of_server().then(|| question.server.clone());
+    let page = recipient
+        .page_asker()
+        .ask(question, recipient.cancelled())
+        .await?;
     let id = page.id();
     let link = Link {
         server,
         message: message.to_owned(),
         url: page.url.clone(),
     };
-    let decided = lead_to(face, link, page, asking).await?;
-    if is_kept && matches!(decided, Decided::Answered(_)) {
-        face.note_answer(id);
+    let decided = lead_to(recipient, link, page, watch).await?;
+    if is_kept && matches!(decided, PageDecision::Answered(_)) {
+        recipient.note_answer(id);
     }
     Ok(decided)
 }
 
 /// Leads the person to a page, by the first way that this client has.
 async fn lead_to(
-    face: &Face,
+    recipient: &Recipient,
     link: Link,
     mut page: OpenPage,
-    asking: &Asking,
-) -> Result<Decided, NotAsked> {
-    let can_link = face.can_link();
-    let by_client = face.shows_urls();
-    let has_browser = face.desk().browser.is_some();
+    watch: &QuestionWatch,
+) -> Result<PageDecision, NotAsked> {
+    let can_link = recipient.can_link();
+    let by_client = recipient.shows_urls();
+    let has_browser = recipient.page_asker().browser.is_some();
     if by_client {
-        let id = face.new_id();
-        let params = page_params(face, &link.message, &page.url, &id);
+        let id = recipient.new_id();
+        let params = page_params(recipient, &link.message, &page.url, &id);
         let has_other_way = has_browser || can_link;
         let silence = async {
-            if face.has_answered() || !has_other_way {
+            if recipient.has_answered() || !has_other_way {
                 return std::future::pending().await;
             }
-            face.sleep(face.settings().native_silence / 2).await;
+            recipient
+                .sleep(recipient.settings().native_silence / 2)
+                .await;
         };
         tokio::select! {
             biased;
-            reply = face.push(CREATE, &params) => match reply {
+            reply = recipient.push(CREATE, &params) => match reply {
                 Reply::Result(result) => {
-                    asking.by(Way::Url);
-                    return Ok(follow(face, page, &result, &id).await);
+                    watch.by(Way::Url);
+                    return Ok(follow(recipient, page, &result, &id).await);
                 }
                 Reply::Error(_) if !has_other_way => return Err(NotAsked::NoPages),
                 Reply::Error(_) => {}
             },
-            () = silence => face.note_silence_about_urls(),
+            () = silence => recipient.note_silence_about_urls(),
         }
     }
     if has_browser {
-        face.desk().open(&page.url);
-        asking.by(Way::Page);
-        let _open = face.page_opened();
-        if can_link && !face.has_token() {
+        recipient.page_asker().open(&page.url);
+        watch.by(Way::Page);
+        let _open = recipient.page_opened();
+        if can_link && !recipient.has_token() {
             tokio::select! {
                 biased;
                 decided = page.decision() => return Ok(decided),
-                () = face.sleep(face.settings().patience) => {
-                    asking.by(Way::Link);
-                    face.offer(link);
+                () = recipient.sleep(recipient.settings().patience) => {
+                    watch.by(Way::Link);
+                    recipient.offer(link);
                 }
             }
         }
         return Ok(page.decision().await);
     }
-    asking.by(Way::Link);
-    face.offer(link);
+    watch.by(Way::Link);
+    recipient.offer(link);
     Ok(page.decision().await)
 }
 
 /// The parameters of a question that leads to our page.
-fn page_params(face: &Face, message: &str, url: &str, id: &str) -> String {
+fn page_params(recipient: &Recipient, message: &str, url: &str, id: &str) -> String {
     let (message, url) = (quoted(message), quoted(url));
-    let id = if face.has_rounds() {
+    let id = if recipient.has_rounds() {
         String::new()
     } else {
         format!(r#""elicitationId":{},"#, quoted(id))
@@ -549,22 +571,22 @@ fn page_params(face: &Face, message: &str, url: &str, id: &str) -> String {
 }
 
 /// Waits for the page of a question whose URL the client has shown.
-async fn follow(face: &Face, mut page: OpenPage, result: &str, id: &str) -> Decided {
-    let action = RawObject::parse(result).and_then(|result| result.string("action"));
+async fn follow(recipient: &Recipient, mut page: OpenPage, result: &str, id: &str) -> PageDecision {
+    let action = action_in(result);
     let refused = match action.as_deref() {
         Some("accept") => {
-            face.note_answered();
-            let _open = face.page_opened();
+            recipient.note_answered();
+            let _open = recipient.page_opened();
             let decided = page.decision().await;
-            face.completed(id);
+            recipient.completed(id);
             return decided;
         }
-        Some("decline") => Decided::Declined,
-        _ => Decided::Cancelled,
+        Some("decline") => PageDecision::Declined,
+        _ => PageDecision::Cancelled,
     };
     // Somebody may have answered on the page all the same.
     match page.withdraw().await {
-        answered @ Decided::Answered(_) => answered,
+        answered @ PageDecision::Answered(_) => answered,
         _ => refused,
     }
 }
@@ -574,18 +596,18 @@ fn accept(content: Map<String, Value>) -> Reply {
 }
 
 /// What a server gets for a decision.
-pub(crate) fn reply_of(decided: Decided) -> Reply {
+pub(crate) fn reply_of(decided: PageDecision) -> Reply {
     let of = |action| Reply::Result(ElicitResult::of(action).into_value().to_string());
     match decided {
-        Decided::Answered(content) => accept(content),
-        Decided::Declined => of(Action::Decline),
-        Decided::Cancelled => of(Action::Cancel),
-        Decided::TimedOut => Reply::failed("nobody answered in time", "timeout"),
-        Decided::Invalid => Reply::failed(
+        PageDecision::Answered(content) => accept(content),
+        PageDecision::Declined => of(Action::Decline),
+        PageDecision::Cancelled => of(Action::Cancel),
+        PageDecision::TimedOut => Reply::failed("nobody answered in time", "timeout"),
+        PageDecision::Invalid => Reply::failed(
             "the person's answers did not match the schema",
             "invalid_answers",
         ),
-        Decided::Withdrawn => Reply::failed("the question was withdrawn", "withdrawn"),
+        PageDecision::Withdrawn => Reply::failed("the question was withdrawn", "withdrawn"),
     }
 }
 

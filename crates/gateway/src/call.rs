@@ -4,15 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use bytes::Bytes;
+use memchr::memmem;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::ClientSender;
-use crate::envelope::{self, Envelope, RawId};
+use crate::envelope::{self, RawId, params_of};
 use crate::json::RawObject;
-use crate::kept::Given;
-use crate::memory::{Account, Room};
+use crate::lost_answers::DeliveredAnswer;
+use crate::memory::{Account, Reservation};
 use crate::reply::Reply;
 
 /// The methods that the gateway knows; all others pass.
@@ -98,9 +99,9 @@ pub(crate) struct Call {
     seq: AtomicU64,
     account: Account,
     /// The memory of its message.
-    _room: Option<Room>,
+    _reservation: Option<Reservation>,
     /// Answers that the server has got on it.
-    answers: Mutex<Vec<Arc<Given>>>,
+    answers: Mutex<Vec<Arc<DeliveredAnswer>>>,
     /// URLs that the client opens, each with the id that it was given.
     visits: Mutex<Vec<(String, String)>>,
     stage: Mutex<Stage>,
@@ -115,7 +116,7 @@ enum Stage {
     /// The client got a link; the result waits for `resume_question`.
     Linked {
         link: Option<Link>,
-        result: Option<(Bytes, Option<Room>)>,
+        result: Option<(Bytes, Option<Reservation>)>,
     },
     Done,
 }
@@ -155,7 +156,7 @@ impl Call {
         message: Bytes,
         token: Option<&str>,
         client: ClientSender,
-        (account, room): (Account, Option<Room>),
+        (account, reservation): (Account, Option<Reservation>),
     ) -> Arc<Self> {
         Arc::new(Self {
             id,
@@ -167,7 +168,7 @@ impl Call {
             repeats: AtomicU32::new(0),
             seq: AtomicU64::new(0),
             account,
-            _room: room,
+            _reservation: reservation,
             answers: Mutex::default(),
             visits: Mutex::default(),
             stage: Mutex::new(Stage::Open),
@@ -177,6 +178,16 @@ impl Call {
             }),
             changed: Notify::new(),
         })
+    }
+
+    /// Answers it, while nothing is noted of it.
+    pub(crate) fn reply(&self, reply: &Reply) {
+        self.client.reply(&self.id, reply);
+    }
+
+    /// Its parameters.
+    pub(crate) fn params(&self) -> &str {
+        params_of(&self.message)
     }
 
     /// Its number among the calls of the session, once it is noted.
@@ -191,18 +202,16 @@ impl Call {
 
     /// The name of the tool or prompt, or the URI of the resource.
     pub(crate) fn target(&self) -> String {
-        let envelope = Envelope::read(&self.message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        params.map(target_in).unwrap_or_default()
+        target_in(self.params())
     }
 
     /// Notes an answer that the server gets.
-    pub(crate) fn note_answer(&self, given: Arc<Given>) {
-        self.answers.lock().push(given);
+    pub(crate) fn note_answer(&self, answer: Arc<DeliveredAnswer>) {
+        self.answers.lock().push(answer);
     }
 
     /// Takes the answers that the server has got.
-    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+    pub(crate) fn take_answers(&self) -> Vec<Arc<DeliveredAnswer>> {
         std::mem::take(&mut self.answers.lock())
     }
 
@@ -247,7 +256,7 @@ impl Call {
 
     /// Whether it goes on as a task after its response.
     pub(crate) fn is_task(&self) -> bool {
-        memchr::memmem::find(&self.message, br#""task""#).is_some()
+        memmem::find(&self.message, br#""task""#).is_some()
     }
 
     /// Whether the client asked for progress reports.
@@ -265,8 +274,8 @@ impl Call {
                 Some(response)
             }
             Stage::Linked { result, .. } => {
-                let room = self.account.take(response.len());
-                let kept = match room {
+                let reservation = self.account.reserve(response.len());
+                let kept = match reservation {
                     Some(_) => response,
                     // It ran, and nobody has to guess.
                     None => Reply::may_have_run(
@@ -276,7 +285,7 @@ impl Call {
                     .to_message(&self.id)
                     .into(),
                 };
-                *result = Some((kept, room));
+                *result = Some((kept, reservation));
                 drop(stage);
                 self.changed.notify_waiters();
                 None
@@ -383,6 +392,14 @@ pub(crate) fn target_in(params: &str) -> String {
     let params = RawObject::parse(params).unwrap_or_default();
     let name = params.string("name").or_else(|| params.string("uri"));
     name.unwrap_or_default()
+}
+
+/// The token of a request's progress reports, as it was written.
+pub(crate) fn token_in(params: &str) -> Option<String> {
+    memmem::find(params.as_bytes(), b"progressToken")?;
+    let params = RawObject::parse(params)?;
+    let meta = params.object("_meta")?;
+    meta.get("progressToken").map(str::to_owned)
 }
 
 impl Progress {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::envelope::RawId;
 use crate::front::Stream;
 use crate::observe::{CallWatch, TraceParent};
+use crate::reply::Reply;
 use crate::side::lines::Outbox;
 use crate::trace::{Side, Trace};
-use crate::union::PartSender;
+use crate::union::MemberSender;
 
 /// Sends messages to a client. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -20,7 +22,7 @@ pub(crate) enum ClientSender {
     /// A connection, for the requests of one batch: their responses come together.
     Batch(Batch),
     /// Any of them, for one upstream of several.
-    Part(PartSender),
+    Member(MemberSender),
     /// Any of them, and who looks on.
     Watched(Arc<Watched>),
 }
@@ -37,7 +39,7 @@ pub(crate) struct Watched {
 pub(crate) enum Watcher {
     /// A trace of all messages.
     Trace(Trace),
-    /// The figures of one call.
+    /// The metrics of one call.
     Call(CallWatch),
     /// Nobody yet: the trace that an HTTP request is part of.
     Parent(TraceParent),
@@ -96,9 +98,9 @@ impl ClientSender {
         match self.seen(&message) {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push(message),
-            Self::Part(part) => {
-                if let Some(message) = part.translated(message) {
-                    Box::pin(part.client().send(message)).await;
+            Self::Member(member) => {
+                if let Some(message) = member.translated(message) {
+                    Box::pin(member.client().send(message)).await;
                 }
             }
             Self::Watched(_) => {}
@@ -111,9 +113,9 @@ impl ClientSender {
         match self.seen(&message) {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.send(message).await,
             Self::Stream(stream) => stream.push_first(message),
-            Self::Part(part) => {
-                if let Some(message) = part.translated(message) {
-                    Box::pin(part.client().send_request(message)).await;
+            Self::Member(member) => {
+                if let Some(message) = member.translated(message) {
+                    Box::pin(member.client().send_request(message)).await;
                 }
             }
             Self::Watched(_) => {}
@@ -125,9 +127,9 @@ impl ClientSender {
         match self.seen(&message) {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push(message),
             Self::Stream(stream) => stream.push(message),
-            Self::Part(part) => {
-                if let Some(message) = part.translated(message) {
-                    part.client().push(message);
+            Self::Member(member) => {
+                if let Some(message) = member.translated(message) {
+                    member.client().push(message);
                 }
             }
             Self::Watched(_) => {}
@@ -139,13 +141,18 @@ impl ClientSender {
         match self.seen(&message) {
             Self::Lines(outbox) | Self::Batch(Batch { outbox, .. }) => outbox.push_first(message),
             Self::Stream(stream) => stream.push_first(message),
-            Self::Part(part) => {
-                if let Some(message) = part.translated(message) {
-                    part.client().push_first(message);
+            Self::Member(member) => {
+                if let Some(message) = member.translated(message) {
+                    member.client().push_first(message);
                 }
             }
             Self::Watched(_) => {}
         }
+    }
+
+    /// Answers the request with this id.
+    pub(crate) fn reply(&self, id: &RawId, reply: &Reply) {
+        self.respond(reply.to_message(id));
     }
 
     /// Sends the response to a request, after which the stream of its POST ends.
@@ -155,9 +162,9 @@ impl ClientSender {
             Self::Lines(outbox) => outbox.push(response),
             Self::Stream(stream) => stream.respond(response),
             Self::Batch(batch) => batch.add(Some(response)),
-            Self::Part(part) => {
-                if let Some(response) = part.response(response) {
-                    part.client().respond(response);
+            Self::Member(member) => {
+                if let Some(response) = member.response(response) {
+                    member.client().respond(response);
                 }
             }
             Self::Watched(_) => {}
@@ -169,7 +176,7 @@ impl ClientSender {
         match self.innermost() {
             Self::Lines(_) | Self::Stream(_) | Self::Watched(_) => {}
             Self::Batch(batch) => batch.add(None),
-            Self::Part(part) => part.forgo(),
+            Self::Member(member) => member.forgo(),
         }
     }
 
@@ -180,9 +187,9 @@ impl ClientSender {
             Self::Lines(outbox) => outbox.send(response).await,
             Self::Stream(stream) => stream.respond(response),
             Self::Batch(batch) => batch.add(Some(response)),
-            Self::Part(part) => {
-                if let Some(response) = part.response(response) {
-                    Box::pin(part.client().send_response(response)).await;
+            Self::Member(member) => {
+                if let Some(response) = member.response(response) {
+                    Box::pin(member.client().send_response(response)).await;
                 }
             }
             Self::Watched(_) => {}
@@ -194,7 +201,7 @@ impl ClientSender {
         match self.innermost() {
             Self::Lines(_) | Self::Batch(_) | Self::Watched(_) => true,
             Self::Stream(_) => false,
-            Self::Part(part) => part.client().is_alone(),
+            Self::Member(member) => member.client().is_alone(),
         }
     }
 
@@ -203,15 +210,15 @@ impl ClientSender {
         match self.innermost() {
             Self::Lines(_) | Self::Batch(_) | Self::Watched(_) => true,
             Self::Stream(stream) => stream.is_read(),
-            Self::Part(part) => part.client().is_read(),
+            Self::Member(member) => member.client().is_read(),
         }
     }
 
     /// Resolves when somebody reads.
     pub(crate) async fn begins_to_read(&self) {
         let mut client = self.innermost();
-        while let Self::Part(part) = client {
-            client = part.client().innermost();
+        while let Self::Member(member) = client {
+            client = member.client().innermost();
         }
         if let Self::Stream(stream) = client {
             stream.begins_to_be_read().await;
@@ -233,17 +240,17 @@ impl ClientSender {
     /// The stream whose end cancels the call.
     pub(crate) fn cancelling(&self) -> Option<&Stream> {
         let mut client = self.innermost();
-        while let Self::Part(part) = client {
+        while let Self::Member(member) = client {
             // What the union itself asks, it cancels itself.
-            client = part.is_of_call().then(|| part.client().innermost())?;
+            client = member.is_of_call().then(|| member.client().innermost())?;
         }
         match client {
-            Self::Lines(_) | Self::Batch(_) | Self::Part(_) | Self::Watched(_) => None,
+            Self::Lines(_) | Self::Batch(_) | Self::Member(_) | Self::Watched(_) => None,
             Self::Stream(stream) => Some(stream).filter(|stream| stream.is_cancelling()),
         }
     }
 
-    /// The figures of the call whose messages these are, if anybody wants them.
+    /// The metrics of the call whose messages these are, if anybody wants them.
     pub(crate) fn call(&self) -> Option<&CallWatch> {
         self.watchers().find_map(|watcher| match watcher {
             Watcher::Call(call) => Some(call),
@@ -258,7 +265,7 @@ impl ClientSender {
             Watcher::Trace(_) | Watcher::Call(_) => None,
         });
         match self.innermost() {
-            Self::Part(part) => parent.or_else(|| part.client().trace_parent()),
+            Self::Member(member) => parent.or_else(|| member.client().trace_parent()),
             Self::Lines(_) | Self::Stream(_) | Self::Batch(_) | Self::Watched(_) => parent,
         }
     }
@@ -268,7 +275,7 @@ impl ClientSender {
     pub(crate) fn for_batch(&self, requests: usize) -> Self {
         match self {
             Self::Lines(outbox) => Self::Batch(Batch::new(outbox.clone(), requests)),
-            Self::Stream(_) | Self::Batch(_) | Self::Part(_) => self.clone(),
+            Self::Stream(_) | Self::Batch(_) | Self::Member(_) => self.clone(),
             Self::Watched(watched) => match &watched.by {
                 Watcher::Trace(trace) => {
                     let to = watched.to.for_batch(requests);
@@ -326,7 +333,7 @@ impl ClientSender {
                 sender = &watched.to;
                 Some(&watched.by)
             }
-            Self::Lines(_) | Self::Stream(_) | Self::Batch(_) | Self::Part(_) => None,
+            Self::Lines(_) | Self::Stream(_) | Self::Batch(_) | Self::Member(_) => None,
         })
     }
 }

@@ -230,6 +230,13 @@ impl<'a> Envelope<'a> {
     }
 }
 
+/// The parameters of a request that was read before; an empty object if it has none.
+pub(crate) fn params_of(request: &[u8]) -> &str {
+    let envelope = Envelope::read(request).ok();
+    let params = envelope.and_then(|envelope| envelope.params());
+    params.unwrap_or("{}")
+}
+
 /// Whether a text is a batch, if it is a message at all.
 pub(crate) fn is_batch(text: &[u8]) -> bool {
     trimmed(text).starts_with(b"[")

@@ -21,10 +21,10 @@ use crate::call::{Call, Link, Method, target_in};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
-use crate::kept::{Given, Key, content_of};
-use crate::memory::Room;
-use crate::observe::Held;
-use crate::reply::{Reply, code, tool_text};
+use crate::lost_answers::{DeliveredAnswer, QuestionKey, content_of};
+use crate::memory::Reservation;
+use crate::observe::GaugeGuard;
+use crate::reply::{Reply, tool_text};
 use crate::session::Session;
 use crate::settings::GatewaySettings;
 use crate::trust::ClientKey;
@@ -32,9 +32,9 @@ use crate::trust::ClientKey;
 /// What our states begin with: an upstream's own states pass through the same member.
 pub(crate) const TICKET: &str = "entreat1.";
 /// How long the outcome of a call is kept for a repetition of its last round.
-const KEPT: Duration = Duration::from_secs(300);
+const OUTCOME_RETENTION: Duration = Duration::from_secs(300);
 /// The maximum number of questions of a round whose answers are kept if the call is lost.
-const MAX_KEPT: usize = 16;
+const MAX_RECOVERABLE: usize = 16;
 /// How long a call is kept whose stream the client has closed.
 const ABANDONED: Duration = Duration::from_secs(60);
 
@@ -58,11 +58,11 @@ pub(crate) struct Flow {
     pub(crate) cancelled: CancellationToken,
     state: Mutex<FlowState>,
     /// Answers that the server has got on it.
-    answers: Mutex<Vec<Arc<Given>>>,
+    answers: Mutex<Vec<Arc<DeliveredAnswer>>>,
     /// Notified of changes that a held request may be waiting for.
     changed: Notify,
     /// Its memory.
-    _room: Room,
+    _reservation: Reservation,
 }
 
 #[derive(Default)]
@@ -77,7 +77,7 @@ struct FlowState {
     pages: usize,
     end: Option<Reply>,
     /// The memory of its end, which is kept only with it.
-    end_room: Option<Room>,
+    end_reservation: Option<Reservation>,
     /// The number of the round whose ticket the client has.
     round: u32,
     /// What the newest ticket was used for.
@@ -93,7 +93,7 @@ struct FlowState {
     /// Whether the client has a ticket or a link to go on with.
     has_ticket: bool,
     /// Counts the call as parked while no request is held.
-    parked: Option<Held>,
+    parked: Option<GaugeGuard>,
 }
 
 struct Ask {
@@ -101,7 +101,7 @@ struct Ask {
     method: String,
     params: String,
     /// Which question it is, if its answer is kept should the call be lost.
-    kept: Option<Key>,
+    question_key: Option<QuestionKey>,
     reply: oneshot::Sender<Reply>,
 }
 
@@ -126,14 +126,14 @@ pub(crate) struct Ticket {
     handle: String,
     round: u32,
     /// The questions of the round: the key in the round, and which question it is.
-    asks: Vec<(String, Key)>,
+    asks: Vec<(String, QuestionKey)>,
 }
 
 /// Why a request does not go on with a call.
 pub(crate) struct Refused {
     pub(crate) reply: Reply,
     /// Answers in it that nobody waits for.
-    pub(crate) answers: Vec<(Key, Map<String, Value>)>,
+    pub(crate) answers: Vec<(QuestionKey, Map<String, Value>)>,
 }
 
 impl From<Reply> for Refused {
@@ -222,7 +222,7 @@ impl Flows {
                         flow.cancelled.cancel();
                     }
                 }
-                None => return Err(Reply::failed("too many calls are waiting", "busy")),
+                None => return Err(Reply::too_many_waiting()),
             }
         }
         flows.insert(flow.handle.clone(), flow.clone());
@@ -243,8 +243,8 @@ impl Session {
         params: &str,
         capabilities: Capabilities,
     ) -> Result<Arc<Flow>, Reply> {
-        let Some(room) = self.memory.take(0) else {
-            return Err(Reply::failed("too many calls are waiting", "busy"));
+        let Some(reservation) = self.memory.reserve(0) else {
+            return Err(Reply::too_many_waiting());
         };
         let flow = Arc::new(Flow {
             session: self.clone(),
@@ -259,7 +259,7 @@ impl Session {
                 ..FlowState::default()
             }),
             changed: Notify::new(),
-            _room: room,
+            _reservation: reservation,
         });
         self.flows.insert(&flow)?;
         let parked = flow.clone();
@@ -292,7 +292,7 @@ impl Session {
     ) -> Option<Result<Retry, Refused>> {
         let state = params.string("requestState")?;
         let sealed = state.strip_prefix(TICKET)?;
-        let refused = Reply::error(code::INVALID_PARAMS, "the request state is not valid");
+        let refused = Reply::invalid_state();
         let ticket = match self.gateway.sealer.open(sealed, binding) {
             Ok(opened) => match opened.contents {
                 Sealed::Parked(ticket) => ticket,
@@ -329,7 +329,7 @@ impl Retry {
         capabilities: Capabilities,
         binding: &Binding,
     ) -> Option<Reply> {
-        let refused = || Reply::error(code::INVALID_PARAMS, "the request state was used already");
+        let refused = || Reply::invalid_params("the request state was used already");
         let sender = {
             let mut state = self.flow.state.lock();
             if let Some(used) = &state.used
@@ -417,11 +417,11 @@ impl Flow {
     pub(crate) fn finish(&self, reply: Reply) {
         let (Reply::Result(text) | Reply::Error(text)) = &reply;
         // Its last round keeps it too, for a repetition.
-        let room = self.session.memory.take(2 * text.len());
+        let reservation = self.session.memory.reserve(2 * text.len());
         self.change(|state| {
             if state.end.is_none() {
                 state.end = Some(reply);
-                state.end_room = room;
+                state.end_reservation = reservation;
             }
         });
     }
@@ -432,8 +432,13 @@ impl Flow {
     }
 
     /// Asks the client in its next result, and waits for the answer.
-    /// `kept` says which question it is, if its answer is kept should the call be lost.
-    pub(crate) async fn ask_client(&self, method: &str, params: &str, kept: Option<&Key>) -> Reply {
+    /// `question_key` says which question it is, if its answer is kept should the call be lost.
+    pub(crate) async fn ask_client(
+        &self,
+        method: &str,
+        params: &str,
+        question_key: Option<&QuestionKey>,
+    ) -> Reply {
         let (sender, reply) = oneshot::channel();
         let mut key = String::new();
         self.change(|state| {
@@ -443,23 +448,21 @@ impl Flow {
                 key: key.clone(),
                 method: method.to_owned(),
                 params: params.to_owned(),
-                kept: kept.cloned(),
+                question_key: question_key.cloned(),
                 reply: sender,
             });
         });
         let _withdrawn = AskGuard { flow: self, key };
-        reply
-            .await
-            .unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+        reply.await.unwrap_or_else(|_| Reply::client_gone())
     }
 
     /// Notes an answer that the server gets.
-    pub(crate) fn note_answer(&self, given: Arc<Given>) {
-        self.answers.lock().push(given);
+    pub(crate) fn note_answer(&self, answer: Arc<DeliveredAnswer>) {
+        self.answers.lock().push(answer);
     }
 
     /// Takes the answers that the server has got.
-    pub(crate) fn take_answers(&self) -> Vec<Arc<Given>> {
+    pub(crate) fn take_answers(&self) -> Vec<Arc<DeliveredAnswer>> {
         std::mem::take(&mut self.answers.lock())
     }
 
@@ -511,11 +514,11 @@ impl Flow {
             state.held = None;
             state.let_go = Some(self.session.engine().now());
             // Nobody can come back for its end, or it cannot be kept.
-            let is_kept = state.has_ticket && state.end_room.is_some();
+            let is_kept = state.has_ticket && state.end_reservation.is_some();
             is_done = reply.is_some() && state.end.is_some() && !is_kept;
             if state.end.is_none() {
                 let observed = self.session.observed.clone();
-                let parked = observed.map(|it| Held::new(it, |figures| &figures.parked));
+                let parked = observed.map(|it| GaugeGuard::new(it, |metrics| &metrics.parked));
                 state.parked = parked;
             }
         });
@@ -616,8 +619,8 @@ impl Flow {
                 handle: self.handle.clone(),
                 round: state.round,
                 asks: asks
-                    .filter_map(|ask| Some((ask.key.clone(), ask.kept.clone()?)))
-                    .take(MAX_KEPT)
+                    .filter_map(|ask| Some((ask.key.clone(), ask.question_key.clone()?)))
+                    .take(MAX_RECOVERABLE)
                     .collect(),
             })
         };
@@ -637,7 +640,7 @@ impl Flow {
                 let state = self.state.lock();
                 let settings = self.session.settings();
                 let park = match state.end {
-                    Some(_) => settings.park.min(KEPT),
+                    Some(_) => settings.park.min(OUTCOME_RETENTION),
                     None if state.was_let_go => settings.park.min(ABANDONED),
                     None => settings.park,
                 };
@@ -672,7 +675,7 @@ fn lost(ticket: &Ticket, responses: &str) -> Refused {
     let responses = RawObject::parse(responses).unwrap_or_default();
     let answers = ticket.asks.iter();
     let answers: Vec<_> = answers
-        .filter_map(|(key, kept)| Some((kept.clone(), content_of(responses.get(key)?)?)))
+        .filter_map(|(key, question)| Some((question.clone(), content_of(responses.get(key)?)?)))
         .collect();
     let message = if answers.is_empty() {
         "the call is lost, and may have run: nobody waits for it any more"

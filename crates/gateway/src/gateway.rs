@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::approvals::Approved;
 use crate::client::{ClientSender, Watcher};
-use crate::desk::{Desk, Opener};
 use crate::front::{Circuits, Route};
-use crate::kept::Kept;
+use crate::lost_answers::LostAnswers;
 use crate::memory::Memory;
 use crate::observe::Observer;
+use crate::page_asker::{OpenBrowser, PageAsker};
 use crate::policy::Policy;
 use crate::session::{Ended, HERE, Person, Session};
 use crate::settings::GatewaySettings;
@@ -28,7 +28,7 @@ const STATE_PURPOSE: &str = "entreat gateway request state";
 
 /// Stands between clients and servers. Cheap to share in an [`Arc`].
 pub struct Gateway {
-    pub(crate) desk: Desk,
+    pub(crate) page_asker: PageAsker,
     pub(crate) settings: GatewaySettings,
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
@@ -42,7 +42,7 @@ pub struct Gateway {
 /// Builds a [`Gateway`].
 #[must_use = "nothing is relayed until it is built"]
 pub struct Builder {
-    desk: Desk,
+    page_asker: PageAsker,
     settings: GatewaySettings,
     is_observed: bool,
     trace: Option<Trace>,
@@ -70,8 +70,8 @@ impl Gateway {
     /// Returns a builder for a gateway whose questions are asked by `asker`.
     pub fn builder(asker: Asker) -> Builder {
         Builder {
-            desk: Desk {
-                kept: Arc::new(Kept::new(asker.clone())),
+            page_asker: PageAsker {
+                lost_answers: Arc::new(LostAnswers::new(asker.clone())),
                 asker,
                 principal: HERE.into(),
                 links: None,
@@ -92,7 +92,7 @@ impl Gateway {
 
     /// Takes over what an earlier process has left in the store.
     pub(crate) async fn recover(&self) {
-        self.desk.kept.recover().await;
+        self.page_asker.lost_answers.recover().await;
     }
 
     /// Stands between one client, which speaks on `reader` and `writer`, and one upstream, until
@@ -189,14 +189,14 @@ impl Builder {
 
     /// Sets the pages on which people answer what clients cannot show.
     pub fn pages(mut self, links: Arc<dyn Links>) -> Self {
-        self.desk.links = Some(links);
+        self.page_asker.links = Some(links);
         self
     }
 
     /// Sets how to open a page in the browser of this machine, where the person is.
     pub fn browser(mut self, open: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        let open: Opener = Arc::new(open);
-        self.desk.browser = Some(open);
+        let open: OpenBrowser = Arc::new(open);
+        self.page_asker.browser = Some(open);
         self
     }
 
@@ -215,10 +215,10 @@ impl Builder {
 
     /// Builds the gateway.
     pub fn build(self) -> Arc<Gateway> {
-        let sealer = Sealer::new(self.desk.asker.engine().clone(), STATE_PURPOSE);
+        let sealer = Sealer::new(self.page_asker.asker.engine().clone(), STATE_PURPOSE);
         Arc::new(Gateway {
             memory: Memory::new(self.settings.memory, self.settings.principal_share),
-            desk: self.desk,
+            page_asker: self.page_asker,
             settings: self.settings,
             sealer,
             approved: Approved::default(),

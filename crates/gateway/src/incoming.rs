@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, NotAMessage, RawId};
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 use crate::side::lines::{Line, MAX_MESSAGE, Overlong};
 
 /// The maximum number of messages in a batch.
@@ -76,7 +76,7 @@ impl Incoming {
         match found.id {
             Some(id) if found.has_method => refuse(via, Some(id), TOO_LONG),
             Some(id) => {
-                let error = Reply::error(code::INVALID_REQUEST, TOO_LONG);
+                let error = Reply::invalid_request(TOO_LONG);
                 return Self::One(error.to_message(&id).into());
             }
             None => {}
@@ -120,6 +120,6 @@ fn refuse_invalid(via: &ClientSender) {
 
 fn refuse(via: &ClientSender, id: Option<RawId>, text: &str) {
     let id = id.unwrap_or_else(|| RawId::new("null"));
-    let error = Reply::error(code::INVALID_REQUEST, text);
-    via.respond(error.to_message(&id));
+    let error = Reply::invalid_request(text);
+    via.reply(&id, &error);
 }

@@ -9,19 +9,19 @@ use entreat_wire::message::{CREATE, ROOTS};
 use memchr::memmem;
 use serde_json::{Value, json};
 
-use crate::ask::{Question, answer};
 use crate::call::{Call, Method, ProgressNote};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
 use crate::links;
 use crate::meta::SUBSCRIPTION_ID;
+use crate::recipient::{PushedRecipient, Recipient};
 use crate::reply::{Reply, code, error_code};
 use crate::session::{
-    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, NO_ROOTS, Pair, Place, Push, Session,
+    Change, ClientInfo, MAX_HANDSHAKE, MAX_ID, MAX_PUSHED, NO_ROOTS, Pair, Push, ServingSlot,
+    Session,
 };
-use crate::tasks::AbortOnDrop;
 
 impl Session {
     // ---- the handshake
@@ -35,12 +35,12 @@ impl Session {
         params: &str,
     ) {
         if params.len() > MAX_HANDSHAKE {
-            let error = Reply::error(code::INVALID_PARAMS, "params: larger than 256 KiB");
-            return call.client.respond(error.to_message(&call.id));
+            let error = Reply::invalid_params("params: larger than 256 KiB");
+            return call.reply(&error);
         }
         let Some(mut offered) = RawObject::parse(params) else {
-            let error = Reply::error(code::INVALID_PARAMS, "params: is not an object");
-            return call.client.respond(error.to_message(&call.id));
+            let error = Reply::not_an_object();
+            return call.reply(&error);
         };
         let info = ClientInfo::of(&offered);
         let offer = self.offer(&info);
@@ -61,7 +61,7 @@ impl Session {
             state.pair = Pair::Legacy;
             state.client = Arc::new(info);
         }
-        self.raised.forget_stamp();
+        self.raised.forget_client_meta();
         if let Ok(envelope) = Envelope::read(&message) {
             self.send_call(&call, &envelope, None).await;
         }
@@ -75,7 +75,7 @@ impl Session {
         };
         let declared = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         let asks = self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && !client.capabilities.shows_everything();
         let mut capabilities = asks.then(|| capability::with_elicitation(&declared));
         if self.has_configured_roots() && !client.capabilities.roots {
@@ -144,7 +144,7 @@ impl Session {
                 call.client.leave();
                 self.upstream.send(message).await;
             }
-            Err(busy) => call.client.respond(busy.to_message(&call.id)),
+            Err(busy) => call.reply(&busy),
         }
     }
 
@@ -169,7 +169,7 @@ impl Session {
     fn visit_required(self: &Arc<Self>, call: &Arc<Call>, error: &str) -> Change {
         let is_required = error_code(error) == Some(i64::from(code::URL_REQUIRED));
         let can_ask = self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && !self.client_info().capabilities.url;
         if !is_required || !can_ask {
             return Change::Pass;
@@ -177,7 +177,7 @@ impl Session {
         let (session, call, error) = (self.clone(), call.clone(), error.to_owned());
         self.spawn(async move {
             if let Some(reply) = crate::visits::visit(&session, &call, &error).await {
-                return session.respond(&call, reply.to_message(&call.id).into());
+                return session.reply(&call, &reply);
             }
             session.send_again(&call).await;
         });
@@ -196,31 +196,31 @@ impl Session {
     ) {
         if id.as_str().len() > MAX_ID {
             // It would be kept until there is a response.
-            let error = Reply::error(code::INVALID_REQUEST, "id: longer than 1 KiB");
-            return self.upstream.send(error.to_message(&id)).await;
+            let error = Reply::invalid_request("id: longer than 1 KiB");
+            return self.reply_upstream(&id, &error).await;
         }
         let pair = self.state.lock().pair;
         match (pair, method) {
             (Pair::Lowered, _) => self.lowered_asked(id, method, params, via).await,
             // Servers of 2026-07-28 send no requests.
             (Pair::Modern | Pair::Raised, _) => {
-                let error = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
-                self.upstream.send(error.to_message(&id)).await;
+                let error = Reply::unknown_method();
+                self.reply_upstream(&id, &error).await;
             }
             (_, CREATE) if self.asks_itself() => {
-                if let Some(place) = self.serve(&id, method, params).await {
-                    self.ask(id, params, via.as_ref(), place);
+                if let Some(slot) = self.serve(&id, method, params).await {
+                    self.ask_pushed(id, params, via.as_ref(), slot);
                 }
             }
             (_, ROOTS) if self.has_configured_roots() => {
-                if let Some(place) = self.serve(&id, method, params).await {
-                    self.list_roots(id, place);
+                if let Some(slot) = self.serve(&id, method, params).await {
+                    self.list_roots(id, slot);
                 }
             }
             (Pair::Undecided | Pair::Legacy, _) => {
                 if self.state.lock().pushes.len() >= MAX_PUSHED {
-                    let busy = Reply::failed("too many requests are open", "busy");
-                    return self.upstream.send(busy.to_message(&id)).await;
+                    let busy = Reply::too_many_requests();
+                    return self.reply_upstream(&id, &busy).await;
                 }
                 if method == CREATE {
                     self.note_native(params);
@@ -247,63 +247,33 @@ impl Session {
     /// Whether questions of the server are the gateway's business.
     fn asks_itself(&self) -> bool {
         let client = self.client_info();
-        client.era.is_some() && self.settings().fulfils && self.desk.has_pages()
+        client.era.is_some() && self.settings().fulfils && self.page_asker.has_pages()
     }
 
-    /// Asks a question of the upstream, and answers it.
-    fn ask(self: &Arc<Self>, id: RawId, params: &str, via: Option<&RawId>, place: Place) {
+    /// Asks a question of the upstream on the call that it belongs to.
+    fn ask_pushed(
+        self: &Arc<Self>,
+        id: RawId,
+        params: &str,
+        via: Option<&RawId>,
+        slot: ServingSlot,
+    ) {
         let (call, linkable) = self.attribute(via);
         let cancelled = match &call {
             Some(call) => call.cancelled.child_token(),
             None => self.stop.child_token(),
         };
-        let withdrawn = cancelled.child_token();
-        self.state.lock().asks.insert(id.clone(), withdrawn.clone());
-        let session = self.clone();
-        let params = params.to_owned();
-        self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
-                session: session.clone(),
-                call,
-                linkable,
-                cancelled: withdrawn.clone(),
-            });
-            let _waiting = session.keep_server_waiting(&params);
-            let reply = match Question::read(&params) {
-                Ok(question) => answer(&face, &question).await,
-                Err(error) => error,
-            };
-            let is_open = session.state.lock().asks.remove(&id).is_some();
-            let reply = if cancelled.is_cancelled() && matches!(reply, Reply::Error(_)) {
-                Reply::Result(r#"{"action":"cancel"}"#.to_owned())
-            } else {
-                reply
-            };
-            // A question that the upstream has cancelled gets no answer.
-            if is_open {
-                session.upstream.send(reply.to_message(&id)).await;
-            }
-            drop(place);
+        let recipient = Recipient::Pushed(PushedRecipient {
+            session: self.clone(),
+            call,
+            linkable,
+            cancelled,
         });
-    }
-
-    /// Reports progress on a question to the server, if it asked for that, until the guard is
-    /// dropped: a server's own clock may be short.
-    pub(crate) fn keep_server_waiting(self: &Arc<Self>, params: &str) -> Option<AbortOnDrop> {
-        let token = token_in(params)?;
-        let session = self.clone();
-        Some(AbortOnDrop::spawn(async move {
-            for progress in 1_u64.. {
-                session.sleep(session.settings().progress_every).await;
-                let params = format!(r#"{{"progressToken":{token},"progress":{progress}}}"#);
-                let message = envelope::notification("notifications/progress", &params);
-                session.upstream.send(message).await;
-            }
-        }))
+        self.ask(id, params, recipient, slot);
     }
 
     /// Answers with the client's roots and the configured ones.
-    fn list_roots(self: &Arc<Self>, id: RawId, place: Place) {
+    fn list_roots(self: &Arc<Self>, id: RawId, slot: ServingSlot) {
         let session = self.clone();
         self.spawn(async move {
             let mut own = NO_ROOTS.to_owned();
@@ -313,8 +283,8 @@ impl Session {
                 own = result;
             }
             let reply = Reply::Result(session.with_configured_roots(&own));
-            session.upstream.send(reply.to_message(&id)).await;
-            drop(place);
+            session.reply_upstream(&id, &reply).await;
+            drop(slot);
         });
     }
 
@@ -356,7 +326,7 @@ impl Session {
             (Pair::Raised, _) => self.raised_notified(text, method, params).await,
             (Pair::Lowered, _) => self.lowered_notified(method, params, via).await,
             (_, "notifications/progress") => self.pass_progress(text, params).await,
-            (_, "notifications/cancelled") => self.upstream_cancelled(params).await,
+            (_, CANCELLED) => self.upstream_cancelled(params).await,
             (_, "notifications/elicitation/complete") => {
                 self.pass_completion(text, params, via).await;
             }
@@ -436,12 +406,10 @@ impl Session {
 
     /// The upstream has cancelled a request of its own.
     async fn upstream_cancelled(&self, params: &str) {
-        let Some(mut params) = RawObject::parse(params) else {
+        let Some(cancellation) = Cancellation::read(params) else {
             return;
         };
-        let Some(id) = params.get("requestId").map(RawId::new) else {
-            return;
-        };
+        let id = cancellation.id.clone();
         let client_id = {
             let mut state = self.state.lock();
             if let Some(asking) = state.asks.remove(&id) {
@@ -460,8 +428,7 @@ impl Session {
             client_id.and_then(|id| Some((state.pushes.remove(&id)?, id)))
         };
         if let Some((Push::Upstream(_, client), client_id)) = client_id {
-            params.set("requestId", client_id.as_str().to_owned());
-            let message = envelope::notification("notifications/cancelled", &params.to_string());
+            let message = cancellation.passed_on_as(&client_id).to_message();
             self.still_read(client).send(message).await;
         }
     }
@@ -493,9 +460,10 @@ impl Session {
             });
         }
         for (id, client) in withdrawn {
-            let params = format!(r#"{{"requestId":{id},"reason":"The server has restarted"}}"#);
-            let message = envelope::notification("notifications/cancelled", &params);
-            self.still_read(client).send(message).await;
+            let cancellation = Cancellation::because(&id, "The server has restarted");
+            self.still_read(client)
+                .send(cancellation.to_message())
+                .await;
         }
     }
 
@@ -545,7 +513,7 @@ impl Session {
     /// Whether calls may have to be answered with links.
     pub(crate) fn may_link(&self, shows: Capabilities) -> bool {
         self.settings().fulfils
-            && self.desk.has_pages()
+            && self.page_asker.has_pages()
             && (!shows.shows_everything() || self.needs_approval())
     }
 }
@@ -575,12 +543,4 @@ impl ClientInfo {
             name: capability::name_of(&info),
         }
     }
-}
-
-/// The token of a request's progress reports, as it was written.
-pub(crate) fn token_in(params: &str) -> Option<String> {
-    memmem::find(params.as_bytes(), b"progressToken")?;
-    let params = RawObject::parse(params)?;
-    let meta = params.object("_meta")?;
-    meta.get("progressToken").map(str::to_owned)
 }

@@ -48,7 +48,7 @@ impl Session {
         if let Some(watch) = call.client.call() {
             watch.linked();
         }
-        call.client.respond(result.to_message(&call.id));
+        call.reply(&result);
     }
 
     pub(crate) fn new_handle(&self) -> String {
@@ -127,10 +127,10 @@ impl Session {
                  fetched; call the tool that asked it again."
             );
             let reply = Reply::Result(tool_text(&text, true, self.is_modern_client()));
-            return waiting.client.respond(reply.to_message(&waiting.id));
+            return waiting.reply(&reply);
         };
         if let Err(busy) = self.note_call(&waiting) {
-            return waiting.client.respond(busy.to_message(&waiting.id));
+            return waiting.reply(&busy);
         }
         waiting.client.leave();
         let session = self.clone();

@@ -14,7 +14,7 @@ const MAX_WORDS: usize = 1 << 10;
 /// Lets one line through in ten seconds, where there is no clock of an engine for a
 /// [`LogThrottle`](entreat_engine::LogThrottle).
 #[derive(Debug, Default)]
-pub(crate) struct Seldom(Mutex<State>);
+pub(crate) struct LineThrottle(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,7 +22,7 @@ struct State {
     untold: u64,
 }
 
-impl Seldom {
+impl LineThrottle {
     /// Counts an event. Returns how many events a line has to report, this one included; `None` if
     /// there was a line a moment ago.
     pub(crate) fn count(&self) -> Option<u64> {
@@ -67,7 +67,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_gets_one_line_in_ten_seconds() {
-        let seldom = Seldom::default();
+        let seldom = LineThrottle::default();
         let mut told = Vec::new();
         for _ in 0..25 {
             told.extend(seldom.count());

@@ -18,17 +18,17 @@ use tokio::sync::oneshot;
 
 use self::reports::Reports;
 use crate::approvals::Gate;
-use crate::ask::{Question, answer};
 use crate::call::{Call, Method};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::{self, Capabilities};
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace, RoundsFace};
 use crate::flow::Flow;
 use crate::json::{RawObject, may_name, quoted, with_members};
-use crate::meta::{self, LOG_LEVEL, SUBSCRIPTION_ID, Stamp};
-use crate::modern::{declared, no_method};
+use crate::meta::{self, ClientMeta, LOG_LEVEL, SUBSCRIPTION_ID};
+use crate::modern::declared;
+use crate::recipient::{PushedRecipient, Recipient, RoundsRecipient};
 use crate::reply::{Reply, code, error_code};
-use crate::session::{Change, MAX_HANDSHAKE, NO_ROOTS, Pair, Place, Session};
+use crate::session::{Change, MAX_HANDSHAKE, NO_ROOTS, Pair, ServingSlot, Session};
 
 /// How many resources a stream of notifications may name.
 const MAX_URIS: usize = 1_000;
@@ -88,8 +88,8 @@ struct Listener {
 
 impl Session {
     /// Makes the handshake of 2025 with the upstream, for a client that has none.
-    pub(crate) async fn lower(self: &Arc<Self>, stamp: &Stamp) -> Result<(), Reply> {
-        let mut capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
+    pub(crate) async fn lower(self: &Arc<Self>, client_meta: &ClientMeta) -> Result<(), Reply> {
+        let mut capabilities = RawObject::parse(&client_meta.capabilities).unwrap_or_default();
         if let Some(roots) = capabilities.object("roots") {
             let mut roots = roots.clone();
             // There is no notification of changed roots any more.
@@ -104,7 +104,7 @@ impl Session {
         let params = format!(
             r#"{{"protocolVersion":{},"capabilities":{capabilities},"clientInfo":{}}}"#,
             quoted(Era::V2025_11_25.version()),
-            stamp.info
+            client_meta.info
         );
         let initialized = tokio::select! {
             biased;
@@ -170,12 +170,11 @@ impl Session {
         let object = RawObject::parse(params);
         let meta = object.as_ref().and_then(|it| it.parsed_object("_meta"));
         if let Some(refusal) = meta.as_ref().and_then(meta::unsupported_in) {
-            return call.client.respond(refusal.to_message(&call.id));
+            return call.reply(&refusal);
         }
         match call.method {
             Method::Discover => {
-                let reply = self.discovered().to_message(&call.id);
-                return call.client.respond(reply);
+                return call.reply(&self.discovered());
             }
             Method::Listen => return self.listen(call, params),
             Method::CallTool | Method::GetPrompt | Method::ReadResource => {
@@ -187,15 +186,14 @@ impl Session {
                     .is_some_and(|it| it.get("requestState").is_some())
                 {
                     // A server of 2025 has none, and ours is not this: never a fresh start.
-                    let refused =
-                        Reply::error(code::INVALID_PARAMS, "the request state is not valid");
-                    return call.client.respond(refused.to_message(&call.id));
+                    let refused = Reply::invalid_state();
+                    return call.reply(&refused);
                 }
                 if call.method == Method::CallTool && self.holds_for_approval(call, params) {
                     return;
                 }
             }
-            _ if is_gone(method) => return call.client.respond(no_method().to_message(&call.id)),
+            _ if is_gone(method) => return call.reply(&Reply::unknown_method()),
             _ => {}
         }
         if call.has_token() {
@@ -252,25 +250,23 @@ impl Session {
     /// Makes a call that the server does not have yet one of several rounds.
     fn begin_and_park(self: &Arc<Self>, call: &Arc<Call>, stage: Stage) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         match self.begin_parked(call) {
             Ok(flow) => self.park(&flow, call, stage),
-            Err(busy) => self.respond(call, busy.to_message(&call.id).into()),
+            Err(busy) => self.reply(call, &busy),
         }
     }
 
     /// Makes a call one of several rounds.
     fn begin_parked(self: &Arc<Self>, call: &Arc<Call>) -> Result<Arc<Flow>, Reply> {
-        let envelope = Envelope::read(&call.message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        let params = params.unwrap_or("{}");
+        let params = call.params();
         let token = call.upstream_token();
         let handle = token.and_then(|token| serde_json::from_str(&token).ok());
         let handle = handle.unwrap_or_else(|| self.new_handle());
         let flow = self.begin_flow(handle, call.method, params, declared(params))?;
-        for given in call.take_answers() {
-            flow.note_answer(given);
+        for answer in call.take_answers() {
+            flow.note_answer(answer);
         }
         if let Some(level) = log_level(params) {
             let mut reports = self.lowered.reports.lock();
@@ -282,9 +278,7 @@ impl Session {
     /// Lets a call go on by itself, and holds the client's request until it has a result or
     /// questions.
     fn park(self: &Arc<Self>, flow: &Arc<Flow>, call: &Arc<Call>, stage: Stage) {
-        let envelope = Envelope::read(&call.message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        let object = params.and_then(RawObject::parse).unwrap_or_default();
+        let object = RawObject::parse(call.params()).unwrap_or_default();
         let binding = self.binding(call.method.name(), &object);
         if let Stage::Open(id, _) = &stage {
             // Where it was among the others.
@@ -339,17 +333,16 @@ impl Session {
         let (exact, oldest) = self.attribute_lowered(via.as_ref());
         match method {
             "ping" => {
-                let reply = Reply::Result("{}".to_owned()).to_message(&id);
-                self.upstream.send(reply).await;
+                self.reply_upstream(&id, &Reply::empty()).await;
             }
             CREATE => {
-                let Some(place) = self.serve(&id, method, params).await else {
+                let Some(slot) = self.serve(&id, method, params).await else {
                     return;
                 };
                 let is_certain = exact.is_some();
                 match exact.or(oldest).map(|open| self.flow_of(open)).transpose() {
-                    Ok(flow) => self.ask_lowered(id, params, flow.flatten(), is_certain, place),
-                    Err(busy) => self.upstream.send(busy.to_message(&id)).await,
+                    Ok(flow) => self.ask_lowered(id, params, flow.flatten(), is_certain, slot),
+                    Err(busy) => self.reply_upstream(&id, &busy).await,
                 }
             }
             SAMPLE | ROOTS => {
@@ -362,22 +355,22 @@ impl Session {
                     }
                 };
                 let open = exact.or(oldest).filter(declares);
-                let Some(place) = self.serve(&id, method, params).await else {
+                let Some(slot) = self.serve(&id, method, params).await else {
                     return;
                 };
                 let flow = match open.map(|open| self.flow_of(open)).transpose() {
                     Ok(flow) => flow.flatten(),
-                    Err(busy) => return self.upstream.send(busy.to_message(&id)).await,
+                    Err(busy) => return self.reply_upstream(&id, &busy).await,
                 };
                 let (session, method, params) =
                     (self.clone(), method.to_owned(), params.to_owned());
                 self.spawn(async move {
                     let reply = session.client_content(flow, &method, &params).await;
-                    session.upstream.send(reply.to_message(&id)).await;
-                    drop(place);
+                    session.reply_upstream(&id, &reply).await;
+                    drop(slot);
                 });
             }
-            _ => self.upstream.send(no_method().to_message(&id)).await,
+            _ => self.reply_upstream(&id, &Reply::unknown_method()).await,
         }
     }
 
@@ -426,7 +419,7 @@ impl Session {
     ) -> Reply {
         let Some(flow) = flow else {
             if method == SAMPLE {
-                return no_method();
+                return Reply::unknown_method();
             }
             // Outside a call, nobody can be asked.
             let known = self.lowered.roots.lock().clone();
@@ -436,7 +429,7 @@ impl Session {
         let reply = tokio::select! {
             biased;
             reply = flow.ask_client(method, params, None) => reply,
-            () = flow.cancelled.cancelled() => Reply::failed("the call was cancelled", "cancelled"),
+            () = flow.cancelled.cancelled() => Reply::call_cancelled(),
         };
         match reply {
             Reply::Result(result) if method == ROOTS => {
@@ -455,49 +448,26 @@ impl Session {
         params: &str,
         flow: Option<Arc<Flow>>,
         is_certain: bool,
-        place: Place,
+        slot: ServingSlot,
     ) {
         let cancelled = match &flow {
             Some(flow) if is_certain => flow.cancelled.child_token(),
             Some(_) | None => self.stop.child_token(),
         };
-        let withdrawn = cancelled.clone();
-        self.state.lock().asks.insert(id.clone(), withdrawn.clone());
-        let (session, params) = (self.clone(), params.to_owned());
-        self.spawn(async move {
-            let face = match flow {
-                Some(flow) => Face::Rounds(RoundsFace {
-                    flow,
-                    is_certain,
-                    cancelled,
-                }),
-                None => Face::Pushed(PushedFace {
-                    session: session.clone(),
-                    call: None,
-                    linkable: None,
-                    cancelled,
-                }),
-            };
-            let _waiting = session.keep_server_waiting(&params);
-            let question = Question::read(&params);
-            drop(params);
-            // To its end also if it is cancelled: an answer may be on its way.
-            let reply = match question {
-                Ok(question) => answer(&face, &question).await,
-                Err(error) => error,
-            };
-            let reply = if withdrawn.is_cancelled() && matches!(reply, Reply::Error(_)) {
-                Reply::Result(r#"{"action":"cancel"}"#.to_owned())
-            } else {
-                reply
-            };
-            // A question that the upstream has cancelled gets no answer.
-            let is_open = session.state.lock().asks.remove(&id).is_some();
-            if is_open {
-                session.upstream.send(reply.to_message(&id)).await;
-            }
-            drop(place);
-        });
+        let recipient = match flow {
+            Some(flow) => Recipient::Rounds(RoundsRecipient {
+                flow,
+                is_certain,
+                cancelled,
+            }),
+            None => Recipient::Pushed(PushedRecipient {
+                session: self.clone(),
+                call: None,
+                linkable: None,
+                cancelled,
+            }),
+        };
+        self.ask(id, params, recipient, slot);
     }
 
     // ---- notifications of the upstream
@@ -511,10 +481,9 @@ impl Session {
         match method {
             "notifications/progress" => self.lowered_progress(params).await,
             "notifications/message" => self.lowered_log(params, via).await,
-            "notifications/cancelled" => {
-                let id = RawObject::parse(params)
-                    .and_then(|params| params.get("requestId").map(RawId::new));
-                let asking = id.and_then(|id| self.state.lock().asks.remove(&id));
+            CANCELLED => {
+                let asking =
+                    Cancellation::read(params).and_then(|it| self.state.lock().asks.remove(&it.id));
                 if let Some(asking) = asking {
                     asking.cancel();
                 }
@@ -542,12 +511,12 @@ impl Session {
         let init = self.lowered.init.get().map_or("{}", String::as_str);
         let listener = Listener::new(call, params, init);
         if listener.uris.len() > MAX_URIS {
-            let error = Reply::error(code::INVALID_PARAMS, "params: more than 1,000 resources");
-            return call.client.respond(error.to_message(&call.id));
+            let error = Reply::invalid_params("params: more than 1,000 resources");
+            return call.reply(&error);
         }
         let seq = match self.note_call(call) {
             Ok(seq) => seq,
-            Err(busy) => return call.client.respond(busy.to_message(&call.id)),
+            Err(busy) => return call.reply(&busy),
         };
         call.client.push(listener.message(
             "notifications/subscriptions/acknowledged",
@@ -720,9 +689,7 @@ fn lowered_params(mut params: RawObject<'_>, meta: Option<RawObject<'_>>) -> Str
 
 /// What the client declared on a call.
 fn declared_by(call: &Call) -> Capabilities {
-    let envelope = Envelope::read(&call.message).ok();
-    let params = envelope.and_then(|envelope| envelope.params());
-    declared(params.unwrap_or("{}"))
+    declared(call.params())
 }
 
 /// The level of the log messages that a call asks for.

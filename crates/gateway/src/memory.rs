@@ -6,7 +6,7 @@ use std::sync::Arc;
 use entreat_engine::shares::{Permit, Shares};
 
 use crate::client::ClientSender;
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 use crate::session::Person;
 
 /// What a small message costs besides its text: its call, its tasks, its entries in tables.
@@ -19,7 +19,7 @@ const STEP: usize = 64 << 10;
 type Principal = Arc<str>;
 
 /// Memory that was taken; released when dropped.
-pub(crate) type Room = Permit<Principal>;
+pub(crate) type Reservation = Permit<Principal>;
 
 /// The memory of a gateway.
 #[derive(Debug)]
@@ -27,14 +27,14 @@ pub(crate) struct Memory {
     shared: Shares<Principal>,
     /// For the client on a connection of its own, which may use all.
     alone: Shares<Principal>,
-    told: Arc<Told>,
+    log: Arc<LogLines>,
 }
 
 /// Log lines about memory.
 #[derive(Debug, Default)]
-struct Told {
-    full: Seldom,
-    unread: Seldom,
+struct LogLines {
+    full: LineThrottle,
+    unread: LineThrottle,
 }
 
 /// The memory of one principal. Cheap to clone.
@@ -42,7 +42,7 @@ struct Told {
 pub(crate) struct Account {
     shares: Shares<Principal>,
     principal: Principal,
-    told: Arc<Told>,
+    log: Arc<LogLines>,
 }
 
 impl Memory {
@@ -53,7 +53,7 @@ impl Memory {
         Self {
             shared: Shares::new(all, each),
             alone: Shares::new(all, all),
-            told: Arc::default(),
+            log: Arc::default(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Memory {
         Account {
             shares: self.shared.clone(),
             principal: principal.into(),
-            told: self.told.clone(),
+            log: self.log.clone(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Memory {
             return Account {
                 shares: self.alone.clone(),
                 principal: person.principal.as_str().into(),
-                told: self.told.clone(),
+                log: self.log.clone(),
             };
         }
         self.of(&person.principal)
@@ -81,18 +81,18 @@ impl Memory {
 impl Account {
     /// Takes memory for something that a client did not send, and that must not keep out what it
     /// sends; `None` if there is not enough for both.
-    pub(crate) fn take_spare(&self, bytes: usize) -> Option<Room> {
-        drop(self.take(bytes.saturating_add(SPARE))?);
-        self.take(bytes)
+    pub(crate) fn reserve_leaving_spare(&self, bytes: usize) -> Option<Reservation> {
+        drop(self.reserve(bytes.saturating_add(SPARE))?);
+        self.reserve(bytes)
     }
 
     /// Takes memory for something that is kept; `None` if there is not enough.
-    pub(crate) fn take(&self, bytes: usize) -> Option<Room> {
+    pub(crate) fn reserve(&self, bytes: usize) -> Option<Reservation> {
         let bytes = bytes.saturating_add(OVERHEAD);
         let taken = self.shares.take_many(self.principal.clone(), bytes, 0);
         taken
             .inspect_err(|full| {
-                if let Some(count) = self.told.full.count() {
+                if let Some(count) = self.log.full.count() {
                     let principal = &*self.principal;
                     tracing::warn!(principal, %full, count, "no memory");
                 }
@@ -103,13 +103,13 @@ impl Account {
 
 /// The memory of a queue that grows and shrinks.
 #[derive(Debug, Default)]
-pub(crate) struct Growing {
+pub(crate) struct QueueReservation {
     account: Option<Account>,
     taken: usize,
-    room: Option<Room>,
+    reservation: Option<Reservation>,
 }
 
-impl Growing {
+impl QueueReservation {
     /// A queue that counts.
     pub(crate) fn of(account: Account) -> Self {
         Self {
@@ -119,9 +119,9 @@ impl Growing {
     }
 
     /// Notes that a queue was given up, since nobody reads it.
-    pub(crate) fn tell_unread(&self) {
-        let told = self.account.as_ref().map(|account| &account.told.unread);
-        if let Some(count) = told.map_or(Some(1), Seldom::count) {
+    pub(crate) fn log_unread(&self) {
+        let log = self.account.as_ref().map(|account| &account.log.unread);
+        if let Some(count) = log.map_or(Some(1), LineThrottle::count) {
             tracing::warn!(count, "a client does not read its stream, which was closed");
         }
     }
@@ -137,11 +137,11 @@ impl Growing {
             return true;
         }
         if steps == 0 {
-            self.room = None;
+            self.reservation = None;
         } else {
             let principal = account.principal.clone();
             match account.shares.take_many(principal, steps, self.taken) {
-                Ok(room) => self.room = Some(room),
+                Ok(reservation) => self.reservation = Some(reservation),
                 Err(_) => return false,
             }
         }
@@ -166,15 +166,15 @@ mod tests {
     #[test]
     fn a_queue_takes_what_it_holds_and_leaves_the_rest_to_others() {
         let memory = Memory::new(40 * STEP, 25);
-        let mut greedy = Growing::of(memory.of("a"));
+        let mut greedy = QueueReservation::of(memory.of("a"));
         assert!(greedy.resize(STEP - 1));
         assert_eq!(memory.shared.taken(), 0);
         assert!(greedy.resize(10 * STEP) && greedy.resize(3 * STEP + 1));
         assert_eq!(memory.shared.taken(), 3 * STEP);
         assert!(!greedy.resize(11 * STEP));
         assert_eq!(memory.shared.taken(), 3 * STEP);
-        assert!(memory.of("a").take(8 * STEP).is_none());
-        assert!(memory.of("b").take(8 * STEP).is_some());
+        assert!(memory.of("a").reserve(8 * STEP).is_none());
+        assert!(memory.of("b").reserve(8 * STEP).is_some());
         drop(greedy);
         assert_eq!(memory.shared.taken(), 0);
     }

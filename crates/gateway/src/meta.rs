@@ -70,7 +70,7 @@ pub(crate) fn incomplete(params: &str) -> Option<Reply> {
         return None;
     };
     let text = format!("params._meta: {missing:?} is missing");
-    Some(Reply::error(code::INVALID_PARAMS, &text))
+    Some(Reply::invalid_params(&text))
 }
 
 /// Returns parameters without the members of `_meta` that are for one hop.
@@ -103,15 +103,15 @@ pub(crate) fn own_info() -> String {
 
 /// What a client of 2026-07-28 says of itself in each request.
 #[derive(Clone, Debug)]
-pub(crate) struct Stamp {
+pub(crate) struct ClientMeta {
     pub(crate) info: String,
     pub(crate) capabilities: String,
     pub(crate) log_level: Option<String>,
 }
 
-impl Stamp {
-    /// Stamps parameters, in place of what they say for one hop.
-    pub(crate) fn on(&self, params: &str) -> String {
+impl ClientMeta {
+    /// Adds it to parameters, in place of what they say for one hop.
+    pub(crate) fn applied_to(&self, params: &str) -> String {
         if params.starts_with('{') && !may_name(params, "_meta") {
             let mut meta = RawObject::default();
             self.add_to(&mut meta);
@@ -166,8 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_keeps_the_rest() {
-        let stamp = Stamp {
+    fn what_a_client_says_of_itself_keeps_the_rest() {
+        let client_meta = ClientMeta {
             info: r#"{"name":"c","version":"1"}"#.to_owned(),
             capabilities: "{}".to_owned(),
             log_level: None,
@@ -178,7 +178,7 @@ mod tests {
             (r#"{"a":1.0}"#, ""),
         ] {
             assert_eq!(
-                stamp.on(params),
+                client_meta.applied_to(params),
                 format!(
                     r#"{{"a":1.0,"_meta":{{{own}"{PROTOCOL}":"2026-07-28","{CLIENT_INFO}":{{"name":"c","version":"1"}},"{CLIENT_CAPABILITIES}":{{}}}}}}"#
                 )

@@ -12,10 +12,10 @@ use crate::ask::Question;
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
-use crate::face::Face;
 use crate::flow::{Flow, Refused};
 use crate::json::{RawObject, may_name};
-use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, SERVER_INFO, Stamp, own_info};
+use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, ClientMeta, SERVER_INFO, own_info};
+use crate::recipient::Recipient;
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::secrets;
@@ -32,21 +32,20 @@ impl Session {
         params: &str,
     ) {
         let declared = declared(params);
-        let mut stamp = stamp_of(params);
+        let mut client_meta = client_meta_in(params);
         if self.adds_elicitation(declared) {
-            let capabilities = RawObject::parse(&stamp.capabilities).unwrap_or_default();
-            stamp.capabilities = capability::with_elicitation(&capabilities);
+            let capabilities = RawObject::parse(&client_meta.capabilities).unwrap_or_default();
+            client_meta.capabilities = capability::with_elicitation(&capabilities);
         }
         call.client.leave();
-        let found = self.find_era(&stamp).await;
+        let found = self.find_era(&client_meta).await;
         call.client.come_back();
         match found {
             Ok(Some(found)) => {
                 self.note_modern(&found);
                 self.state.lock().pair = Pair::Modern;
                 if call.method == Method::Discover {
-                    let reply = Reply::Result(found).to_message(&call.id);
-                    return call.client.respond(reply);
+                    return call.reply(&Reply::Result(found));
                 }
                 let message = call.message.clone();
                 if let Ok(envelope) = Envelope::read(&message) {
@@ -63,15 +62,15 @@ impl Session {
                 if let Reply::Error(error) = &reply {
                     self.note_down(error);
                 }
-                call.client.respond(reply.to_message(&call.id));
+                call.reply(&reply);
             }
         }
     }
 
     /// Finds out which era the upstream speaks: what it says of itself if that is 2026-07-28, `None`
     /// after the handshake of 2025.
-    async fn find_era(self: &Arc<Self>, stamp: &Stamp) -> Result<Option<String>, Reply> {
-        let params = stamp.on("{}");
+    async fn find_era(self: &Arc<Self>, client_meta: &ClientMeta) -> Result<Option<String>, Reply> {
+        let params = client_meta.applied_to("{}");
         let asked = async {
             let reply = self.request("server/discover", &params).await;
             if names_version(&reply) {
@@ -86,14 +85,14 @@ impl Session {
             reply = &mut asked => {
                 return match spoken(reply) {
                     Some(found) => Ok(Some(found)),
-                    None => self.lower(stamp).await.map(|()| None),
+                    None => self.lower(client_meta).await.map(|()| None),
                 };
             }
             () = self.sleep(self.settings().discover) => {}
         }
         // Servers of 2025 may ignore what they don't know, and any server may be slow to start, such
         // as one that is downloaded first. What it answers first tells which it is.
-        let mut lowered = std::pin::pin!(self.lower(stamp));
+        let mut lowered = std::pin::pin!(self.lower(client_meta));
         let found = tokio::select! {
             biased;
             reply = &mut asked => spoken(reply),
@@ -106,8 +105,8 @@ impl Session {
     }
 
     /// Asks the upstream what it is; `None` if it does not speak 2026-07-28.
-    pub(crate) async fn discover(self: &Arc<Self>, stamp: &Stamp) -> Option<String> {
-        let params = stamp.on("{}");
+    pub(crate) async fn discover(self: &Arc<Self>, client_meta: &ClientMeta) -> Option<String> {
+        let params = client_meta.applied_to("{}");
         tokio::select! {
             biased;
             reply = self.request("server/discover", &params) => spoken(reply),
@@ -129,7 +128,7 @@ impl Session {
 
     /// Whether the upstream is told that questions can be shown which this client cannot show.
     pub(crate) fn adds_elicitation(&self, declared: Capabilities) -> bool {
-        self.settings().fulfils && self.desk.has_pages() && !declared.shows_everything()
+        self.settings().fulfils && self.page_asker.has_pages() && !declared.shows_everything()
     }
 
     /// The parameters of a request with what the gateway adds to the client's capabilities; `None`
@@ -165,7 +164,7 @@ impl Session {
     ) {
         let restored = match self.with_inbound_state(call.method, params) {
             Ok(restored) => restored,
-            Err(refusal) => return call.client.respond(refusal.to_message(&call.id)),
+            Err(refusal) => return call.reply(&refusal),
         };
         let changed = restored
             .as_deref()
@@ -225,13 +224,13 @@ impl Session {
             }
         };
         if let Err(busy) = self.note_call(call) {
-            call.client.respond(busy.to_message(&call.id));
+            call.reply(&busy);
             return true;
         }
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
             if let Some(reply) = retry.run(&call, declared, &binding).await {
-                session.respond(&call, reply.to_message(&call.id).into());
+                session.reply(&call, &reply);
             }
         });
         true
@@ -240,13 +239,15 @@ impl Session {
     /// Refuses a request that would go on with a call. Its answers are kept before it is told.
     fn refuse_retry(self: &Arc<Self>, call: &Arc<Call>, refused: Refused) {
         if refused.answers.is_empty() {
-            return call.client.respond(refused.reply.to_message(&call.id));
+            return call.reply(&refused.reply);
         }
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let kept = &session.desk.kept;
-            kept.keep(&session.person.principal, refused.answers).await;
-            call.client.respond(refused.reply.to_message(&call.id));
+            let lost_answers = &session.page_asker.lost_answers;
+            lost_answers
+                .keep(&session.person.principal, refused.answers)
+                .await;
+            call.reply(&refused.reply);
         });
     }
 
@@ -273,7 +274,7 @@ impl Session {
     /// Holds a request until a call of several rounds has something for the client.
     pub(crate) fn attend(self: &Arc<Self>, flow: &Arc<Flow>, call: &Arc<Call>, binding: Binding) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         self.attend_noted(flow, call, binding, false);
     }
@@ -289,7 +290,7 @@ impl Session {
         let (session, flow, call) = (self.clone(), flow.clone(), call.clone());
         self.spawn(async move {
             if let Some(reply) = flow.attend(&call, &binding, is_first).await {
-                session.respond(&call, reply.to_message(&call.id).into());
+                session.reply(&call, &reply);
             }
         });
     }
@@ -304,10 +305,8 @@ impl Session {
             return Change::Pass;
         };
         if call.method == Method::ListTools {
-            let envelope = Envelope::read(&call.message).ok();
-            let params = envelope.and_then(|envelope| envelope.params());
             return self
-                .with_resume_tool(declared(params.unwrap_or("{}")), result)
+                .with_resume_tool(declared(call.params()), result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)));
         }
         if !call.method.may_ask() {
@@ -316,17 +315,14 @@ impl Session {
         let Some(round) = Round::of(result) else {
             return Change::Pass;
         };
-        let Ok(envelope) = Envelope::read(&call.message) else {
-            return Change::Pass;
-        };
-        let params = envelope.params().unwrap_or("{}");
+        let params = call.params();
         let relayed = || {
             self.with_outbound_state(call.method, params, result)
                 .map_or(Change::Pass, |result| Change::Reply(Reply::Result(result)))
         };
         let has_roots = self.has_configured_roots();
         let is_for_roots = has_roots && round.questions().any(|(method, _)| method == ROOTS);
-        if !is_for_roots && (!self.settings().fulfils || !self.desk.has_pages()) {
+        if !is_for_roots && (!self.settings().fulfils || !self.page_asker.has_pages()) {
             return relayed();
         }
         let declared = declared(params);
@@ -365,14 +361,14 @@ impl Session {
         let method = call.method.name();
         let (session, driven) = (self.clone(), flow.clone());
         self.spawn(async move {
-            let face = Face::of(&driven);
+            let recipient = Recipient::of_flow(&driven);
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&face).await
+                    && let Err(refusal) = gate.pass(&recipient).await
                 {
                     return refusal;
                 }
-                drive(&session, &face, method, &params, first).await
+                drive(&session, &recipient, method, &params, first).await
             };
             tokio::select! {
                 biased;
@@ -440,18 +436,13 @@ fn declared_in(params: &RawObject<'_>) -> Capabilities {
 }
 
 /// What a request of 2026-07-28 says of its client.
-pub(crate) fn stamp_of(params: &str) -> Stamp {
+pub(crate) fn client_meta_in(params: &str) -> ClientMeta {
     let params = RawObject::parse(params).unwrap_or_default();
     let meta = params.object("_meta").unwrap_or_default();
     let get = |name: &str| meta.get(name).map(str::to_owned);
-    Stamp {
+    ClientMeta {
         info: get(CLIENT_INFO).unwrap_or_else(own_info),
         capabilities: get(CLIENT_CAPABILITIES).unwrap_or_else(|| "{}".to_owned()),
         log_level: None,
     }
-}
-
-/// The error for a method that the version does not have.
-pub(crate) fn no_method() -> Reply {
-    Reply::error(code::METHOD_NOT_FOUND, "Method not found")
 }

@@ -7,10 +7,10 @@
 //! configuration and of the protocol.
 
 mod call;
-mod figures;
 mod question;
 mod span;
 mod status;
+mod upstream_metrics;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,11 +23,11 @@ use entreat_core::schema::Era;
 use parking_lot::Mutex;
 
 pub(crate) use self::call::CallWatch;
-pub(crate) use self::figures::{Figures, Held};
-pub(crate) use self::question::{Asking, Way};
+pub(crate) use self::question::{QuestionWatch, Way};
 pub(crate) use self::span::TraceParent;
-pub(crate) use self::status::Seen;
+pub(crate) use self::status::SessionSummary;
 pub use self::status::{LastError, ToolsStatus, UpstreamState, UpstreamStatus};
+pub(crate) use self::upstream_metrics::{GaugeGuard, UpstreamMetrics};
 use crate::call::Method;
 use crate::client::{ClientSender, Watcher};
 use crate::envelope::{Envelope, Kind};
@@ -40,7 +40,7 @@ pub(crate) struct Observer(Mutex<BTreeMap<String, Arc<Observed>>>);
 
 /// What is known of one upstream, whatever session it belongs to.
 pub(crate) struct Observed {
-    pub(crate) figures: Figures,
+    pub(crate) metrics: UpstreamMetrics,
     last_error: Mutex<Option<LastError>>,
     /// Whether its last connection ended by itself, or did not come to a handshake.
     is_down: AtomicBool,
@@ -51,7 +51,7 @@ pub(crate) struct Observed {
 
 impl Observer {
     pub(crate) fn new() -> Self {
-        figures::describe();
+        upstream_metrics::describe();
         Self(Mutex::default())
     }
 
@@ -62,7 +62,7 @@ impl Observer {
             return observed.clone();
         }
         let observed = Arc::new(Observed {
-            figures: Figures::new(upstream),
+            metrics: UpstreamMetrics::new(upstream),
             last_error: Mutex::default(),
             is_down: AtomicBool::new(false),
             era: Mutex::default(),
@@ -129,9 +129,9 @@ impl Session {
     /// Counts a question that the client gets as it came, and answers by itself.
     pub(crate) fn note_native(&self, params: &str) {
         if let Some(observed) = &self.observed {
-            let asking = Asking::new(Some(observed.clone()));
-            asking.by(Way::of_native(params));
-            asking.passed();
+            let watch = QuestionWatch::new(Some(observed.clone()));
+            watch.by(Way::of_native(params));
+            watch.passed();
         }
     }
 
@@ -150,7 +150,7 @@ impl Session {
         };
         let method = Method::of(method);
         if method == Method::Listen {
-            // It lasts as long as its session, and so would its figures.
+            // It lasts as long as its session, and so would its metrics.
             return None;
         }
         let span = span::begin(method, &self.fallback_name, *params, via.trace_parent());

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use entreat_wire::headers::{PARAM_PREFIX, decode};
+use http::{HeaderMap, HeaderName};
 use memchr::memmem;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use crate::json::RawObject;
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// How many tools with such arguments are remembered.
@@ -24,7 +25,7 @@ const SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// What the lists of tools that went by said about headers.
 #[derive(Debug, Default)]
-pub(crate) struct ToolHeaders(Mutex<Known>, Seldom);
+pub(crate) struct ToolHeaders(Mutex<Known>, LineThrottle);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -98,13 +99,12 @@ impl ToolHeaders {
         tool: &str,
         arguments: &RawObject<'_>,
         headers: &HeaderMap,
-        decoded: impl Fn(&HeaderValue) -> Option<String>,
     ) -> Option<String> {
         let known = self.0.lock();
         known.tools.get(tool)?.iter().find_map(|repeated| {
             let name = &repeated.header;
             let mut values = headers.get_all(name).iter();
-            let found = values.next().map(&decoded);
+            let found = values.next().map(|value| decode(value.to_str().ok()?));
             let is_single = values.next().is_none();
             match (value_at(arguments, &repeated.path), found) {
                 (None, None) => None,
@@ -254,7 +254,7 @@ fn add(
     if name.is_empty() {
         return Err("`x-mcp-header` is empty");
     }
-    let header = HeaderName::try_from(format!("mcp-param-{name}"));
+    let header = HeaderName::try_from(format!("{PARAM_PREFIX}{name}"));
     let header = header.map_err(|_| "`x-mcp-header` is not the name of a header")?;
     if repeated.iter().any(|it| it.header == header) {
         return Err("two arguments have the same `x-mcp-header`");
@@ -310,6 +310,8 @@ fn integer(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn list(schema: &str) -> String {
@@ -383,9 +385,7 @@ mod tests {
                 headers.append(*name, HeaderValue::from_static(value));
             }
             let arguments = RawObject::parse(arguments).unwrap();
-            let decoded = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
-            let mismatch = known.mismatch("a", &arguments, &headers, decoded);
-            mismatch.is_none()
+            known.mismatch("a", &arguments, &headers).is_none()
         };
         let s = ("mcp-param-s", "42");
         let i = ("mcp-param-i", "42");

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::approvals::Glob;
 use crate::json::RawObject;
 use crate::pins::{PinMode, Pins};
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 
 /// What is offered of a list that cannot be read without doubt.
 pub(crate) const UNREADABLE: &str = r#"{"resultType":"complete","tools":[]}"#;
@@ -142,13 +142,10 @@ impl Policy {
         let tool = RawObject::parse(params).and_then(|params| params.string("name"));
         let Some(tool) = tool else {
             let text = "params: there is no name of a tool, or a member is named twice";
-            return Some(Reply::error(code::INVALID_PARAMS, text));
+            return Some(Reply::invalid_params(text));
         };
         if !self.offers(&tool) {
-            return Some(Reply::error(
-                code::INVALID_PARAMS,
-                &format!("Unknown tool: {tool}"),
-            ));
+            return Some(Reply::invalid_params(&format!("Unknown tool: {tool}")));
         }
         let pins = self.pins.as_ref()?;
         pins.is_blocked(&tool).then(|| {

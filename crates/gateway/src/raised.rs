@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::approvals::Gate;
 use crate::call::{Call, Method};
+use crate::cancellation::CANCELLED;
 use crate::capability;
 use crate::envelope::{self, Envelope, RawId};
-use crate::face::{Face, PushedFace};
 use crate::json::{RawObject, quoted};
-use crate::meta::{SERVER_INFO, SUBSCRIPTION_ID, Stamp, own_info};
+use crate::meta::{ClientMeta, SERVER_INFO, SUBSCRIPTION_ID, own_info};
+use crate::recipient::Recipient;
 use crate::reply::{Reply, code, error_code};
 use crate::rounds::{Round, drive};
 use crate::session::{Change, Pair, Session, params_with_token};
@@ -30,8 +32,7 @@ use crate::tasks::AbortOnDrop;
 /// says it again.
 pub(crate) const MAX_LEVEL: usize = 64;
 /// The pauses before a stream of notifications is opened again.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// What a session in this pair of eras keeps.
 #[derive(Default)]
@@ -40,7 +41,7 @@ pub(crate) struct Raised {
     found: Mutex<String>,
     log_level: Mutex<Option<String>>,
     /// What the server is told of the client, until that changes.
-    stamp: Mutex<Option<Arc<Stamp>>>,
+    client_meta: Mutex<Option<Arc<ClientMeta>>>,
     /// The resources that the client subscribes to.
     uris: watch::Sender<Subscriptions>,
     /// The request of the stream whose notifications pass.
@@ -51,8 +52,8 @@ pub(crate) struct Raised {
 
 impl Raised {
     /// Notes that the client says something else of itself.
-    pub(crate) fn forget_stamp(&self) {
-        *self.stamp.lock() = None;
+    pub(crate) fn forget_client_meta(&self) {
+        *self.client_meta.lock() = None;
     }
 }
 
@@ -67,7 +68,7 @@ impl Session {
         self.spawn(async move {
             // Requests go out in its way from now on; if it is none, nothing else was sent.
             session.state.lock().pair = Pair::Raised;
-            let reply = if let Some(found) = session.discover(&session.stamp()).await {
+            let reply = if let Some(found) = session.discover(&session.client_meta()).await {
                 session.note_modern(&found);
                 *session.raised.found.lock() = found;
                 session.handshake()
@@ -76,20 +77,20 @@ impl Session {
                 session.note_down(&error);
                 Reply::Error(error)
             };
-            session.respond(&call, reply.to_message(&call.id).into());
+            session.reply(&call, &reply);
         });
         Change::Held
     }
 
     /// What the upstream is told of the client in each request.
-    pub(crate) fn stamp(&self) -> Arc<Stamp> {
-        let mut stamp = self.raised.stamp.lock();
-        stamp
-            .get_or_insert_with(|| Arc::new(self.new_stamp()))
+    pub(crate) fn client_meta(&self) -> Arc<ClientMeta> {
+        let mut client_meta = self.raised.client_meta.lock();
+        client_meta
+            .get_or_insert_with(|| Arc::new(self.new_client_meta()))
             .clone()
     }
 
-    fn new_stamp(&self) -> Stamp {
+    fn new_client_meta(&self) -> ClientMeta {
         let client = self.client_info();
         let mut capabilities = RawObject::parse(&client.raw_capabilities).unwrap_or_default();
         // There are no tasks in the core protocol any more, and extensions differ.
@@ -107,7 +108,7 @@ impl Session {
             text = object.to_string();
         }
         let info = client.raw_info.clone();
-        Stamp {
+        ClientMeta {
             info: if info.is_empty() { own_info() } else { info },
             capabilities: text,
             log_level: self.raised.log_level.lock().clone(),
@@ -146,7 +147,7 @@ impl Session {
         if call.method == Method::Other
             && let Some(reply) = self.answer_here(method, params)
         {
-            return call.client.respond(reply.to_message(&call.id));
+            return call.reply(&reply);
         }
         if call.method == Method::CallTool && self.is_resume(params) {
             return self.resume(call.clone(), params);
@@ -154,7 +155,7 @@ impl Session {
         if call.method == Method::CallTool && self.holds_for_approval(call, params) {
             return;
         }
-        let params = self.stamp().on(params);
+        let params = self.client_meta().applied_to(params);
         self.send_call(call, envelope, Some(&params)).await;
     }
 
@@ -166,11 +167,11 @@ impl Session {
             "logging/setLevel" => {
                 let level = text("level");
                 if level.as_ref().is_some_and(|it| it.len() > MAX_LEVEL) {
-                    let error = Reply::error(code::INVALID_PARAMS, "level: there is no such level");
+                    let error = Reply::invalid_params("level: there is no such level");
                     return Some(error);
                 }
                 *self.raised.log_level.lock() = level;
-                self.raised.forget_stamp();
+                self.raised.forget_client_meta();
             }
             "resources/subscribe" => {
                 let uri = text("uri").unwrap_or_default();
@@ -189,7 +190,7 @@ impl Session {
             }
             _ => return None,
         }
-        Some(Reply::Result("{}".to_owned()))
+        Some(Reply::empty())
     }
 
     /// Takes the first response of the server to a request. Most calls end with it.
@@ -215,7 +216,7 @@ impl Session {
     /// Holds a call until it is approved.
     pub(crate) fn hold_raised(self: &Arc<Self>, call: &Arc<Call>, gate: Gate) {
         if let Err(busy) = self.note_call(call) {
-            return call.client.respond(busy.to_message(&call.id));
+            return call.reply(&busy);
         }
         call.client.leave();
         self.drive_raised(call, None, Some(gate));
@@ -226,25 +227,18 @@ impl Session {
     fn drive_raised(self: &Arc<Self>, call: &Arc<Call>, first: Option<Round>, gate: Option<Gate>) {
         let (session, call) = (self.clone(), call.clone());
         self.spawn(async move {
-            let face = Face::Pushed(PushedFace {
-                session: session.clone(),
-                call: Some(call.clone()),
-                linkable: Some(call.clone()),
-                cancelled: call.cancelled.clone(),
-            });
+            let recipient = Recipient::of_call(&session, &call);
             let work = async {
                 if let Some(gate) = gate
-                    && let Err(refusal) = gate.pass(&face).await
+                    && let Err(refusal) = gate.pass(&recipient).await
                 {
                     return refusal;
                 }
-                let envelope = Envelope::read(&call.message).ok();
-                let params = envelope.and_then(|envelope| envelope.params());
-                let mut params = session.stamp().on(params.unwrap_or("{}"));
+                let mut params = session.client_meta().applied_to(call.params());
                 if let Some(token) = call.upstream_token() {
                     params = params_with_token(&params, &token).unwrap_or(params);
                 }
-                drive(&session, &face, call.method.name(), &params, first).await
+                drive(&session, &recipient, call.method.name(), &params, first).await
             };
             let reply = tokio::select! {
                 biased;
@@ -258,7 +252,7 @@ impl Session {
                     error_of_2025(call.method, &error).unwrap_or(Reply::Error(error))
                 }
             };
-            session.respond(&call, reply.to_message(&call.id).into());
+            session.reply(&call, &reply);
         });
     }
 
@@ -313,7 +307,7 @@ impl Session {
         }
         // While one stream takes over from another, both deliver.
         let is_current = self.raised.stream.lock().as_ref() == Some(&stream);
-        if is_current && method != "notifications/cancelled" {
+        if is_current && method != CANCELLED {
             let params = crate::meta::stripped(params);
             self.client
                 .send(envelope::notification(method, &params))
@@ -326,7 +320,7 @@ impl Session {
     async fn follow_changes(self: Arc<Self>) {
         let mut uris = self.raised.uris.subscribe();
         let mut current: Option<AbortOnDrop> = None;
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let Some(filter) = self.filter(uris.borrow_and_update().uris()) else {
                 if uris.changed().await.is_err() {
@@ -339,15 +333,15 @@ impl Session {
             acknowledged.borrow_and_update();
             let session = self.clone();
             let params = self
-                .stamp()
-                .on(&json!({"notifications": filter}).to_string());
+                .client_meta()
+                .applied_to(&json!({"notifications": filter}).to_string());
             let next = AbortOnDrop::spawn(async move {
                 drop(session.request("subscriptions/listen", &params).await);
                 ended.send_replace(true);
             });
             tokio::select! {
                 biased;
-                _ = acknowledged.changed() => pause = FIRST_PAUSE,
+                _ = acknowledged.changed() => pauses.reset(),
                 () = has_ended(&mut end) => {}
                 () = self.sleep(self.settings().discover) => {}
             }
@@ -356,8 +350,7 @@ impl Session {
             tokio::select! {
                 biased;
                 () = has_ended(&mut end) => {
-                    self.sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    self.sleep(pauses.next_pause()).await;
                 }
                 changed = uris.changed() => if changed.is_err() {
                     return;

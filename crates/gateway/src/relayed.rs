@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::call::Method;
 use crate::flow::{Sealed, TICKET};
 use crate::json::{RawObject, quoted};
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 use crate::session::Session;
 
 /// Begins a state of an upstream that begins as ours do: there is another gateway behind this one.
@@ -52,14 +52,14 @@ impl Session {
         if self.client.is_alone() {
             return Ok(with_restored_state(params));
         }
-        let refused = || Reply::error(code::INVALID_PARAMS, "the request state is not valid");
+        let refused = || Reply::invalid_state();
         if !method.may_ask() {
             return Ok(None);
         }
         let Some(mut object) = RawObject::parse(params) else {
             // Of two states, the upstream could read the other one.
             let text = "params: is not an object, or names a member twice";
-            return Err(Reply::error(code::INVALID_PARAMS, text));
+            return Err(Reply::invalid_params(text));
         };
         if object.get("requestState").is_none_or(|it| it == "null") {
             return Ok(None);

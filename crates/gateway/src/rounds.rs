@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use entreat_wire::message::{CREATE, ROOTS, SAMPLE};
 use futures_util::future::join_all;
 
 use crate::ask::{Question, answer};
-use crate::face::Face;
 use crate::json::{RawObject, quoted};
-use crate::reply::{Reply, code};
+use crate::recipient::Recipient;
+use crate::reply::Reply;
 use crate::session::{MAX_QUESTION, NO_ROOTS, Session};
 
 /// The pauses between rounds without questions.
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(250), Duration::from_secs(5));
 
 /// How many questions one round may have.
 const MAX_QUESTIONS: usize = 100;
@@ -76,71 +76,70 @@ impl Round {
 /// Drives a call through its rounds, from its first result if there is one.
 pub(crate) async fn drive(
     session: &Arc<Session>,
-    face: &Face,
+    recipient: &Recipient,
     method: &str,
     params: &str,
     first: Option<Round>,
 ) -> Reply {
     let mut round = first;
     let mut rounds = 0;
-    let mut pause = FIRST_PAUSE;
-    let mut asked_at = face.now();
+    let mut pauses = PAUSES;
+    let mut asked_at = recipient.now();
     let Some(base) = RawObject::parse(params) else {
-        return Reply::error(code::INVALID_PARAMS, "params: is not an object");
+        return Reply::not_an_object();
     };
     let mut base = base;
     base.retain(|name| !matches!(name, "inputResponses" | "requestState"));
     loop {
         let mut next = base.clone();
-        let mut room = None;
+        let mut reservation = None;
         if let Some(round) = &round {
             // A person may take hours for it.
-            room = session.memory.take(round.size);
-            if room.is_none() {
-                return Reply::failed("too many calls are waiting", "busy");
+            reservation = session.memory.reserve(round.size);
+            if reservation.is_none() {
+                return Reply::too_many_waiting();
             }
             if round.is_empty() {
-                if face.now().since(asked_at) >= face.settings().park {
+                if recipient.now().since(asked_at) >= recipient.settings().park {
                     let message = "the server has neither asked nor ended for too long";
                     return Reply::may_have_run(message, "too_many_rounds");
                 }
-                face.sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                recipient.sleep(pauses.next_pause()).await;
             } else {
-                pause = FIRST_PAUSE;
+                pauses.reset();
                 rounds += 1;
                 if round.entries.len() > MAX_QUESTIONS {
                     let message = "the server asks more than 100 questions at once";
                     return Reply::failed(message, "too_many_questions");
                 }
-                if rounds > face.settings().rounds {
+                if rounds > recipient.settings().rounds {
                     return Reply::failed("the server asks in too many rounds", "too_many_rounds");
                 }
-                match answer_all(face, &round.entries).await {
+                match answer_all(recipient, &round.entries).await {
                     Ok(responses) => next.set("inputResponses", responses.to_string()),
                     Err(error) => return error,
                 }
-                asked_at = face.now();
+                asked_at = recipient.now();
             }
             if let Some(state) = &round.state {
                 next.set("requestState", state.clone());
             }
         }
-        if face.cancelled().is_cancelled() {
-            return Reply::failed("the call was cancelled", "cancelled");
+        if recipient.cancelled().is_cancelled() {
+            return Reply::call_cancelled();
         }
         let reply = session.request(method, &next.to_string()).await;
-        drop(room);
+        drop(reservation);
         let next = match &reply {
             Reply::Result(result) => Round::of(result),
             Reply::Error(_) => None,
         };
         // A round without questions waits for what the person does at the URL.
         if next.as_ref().is_none_or(|round| !round.is_empty()) {
-            face.end_visits(|url| next.as_ref().is_some_and(|round| round.asks_for(url)));
+            recipient.end_visits(|url| next.as_ref().is_some_and(|round| round.asks_for(url)));
         }
         if next.is_none() {
-            face.answers_used(&reply);
+            recipient.answers_used(&reply);
             return reply;
         }
         round = next;
@@ -149,20 +148,20 @@ pub(crate) async fn drive(
 
 /// Answers the questions of a round. Clients of 2025 get one after the other, others all at once.
 async fn answer_all(
-    face: &Face,
+    recipient: &Recipient,
     entries: &[(String, String, String)],
 ) -> Result<RawObject<'static>, Reply> {
-    let answers = if face.has_rounds() {
+    let answers = if recipient.has_rounds() {
         join_all(
             entries
                 .iter()
-                .map(|(_, method, params)| one(face, method, params)),
+                .map(|(_, method, params)| one(recipient, method, params)),
         )
         .await
     } else {
         let mut answers = Vec::new();
         for (_, method, params) in entries {
-            answers.push(one(face, method, params).await);
+            answers.push(one(recipient, method, params).await);
         }
         answers
     };
@@ -177,24 +176,26 @@ async fn answer_all(
     Ok(responses)
 }
 
-async fn one(face: &Face, method: &str, params: &str) -> Reply {
-    let can = face.capabilities();
+async fn one(recipient: &Recipient, method: &str, params: &str) -> Reply {
+    let can = recipient.capabilities();
     if params.len() > MAX_QUESTION && method != SAMPLE {
-        return Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB");
+        return Reply::question_too_large();
     }
     match method {
         CREATE => match Question::read(params) {
-            Ok(question) => answer(face, &question).await,
+            Ok(question) => answer(recipient, &question).await,
             Err(error) => error,
         },
-        SAMPLE if can.sampling => face.push(method, params).await,
-        ROOTS if can.roots => match face.push(method, params).await {
-            Reply::Result(result) => Reply::Result(face.with_configured_roots(&result)),
+        SAMPLE if can.sampling => recipient.push(method, params).await,
+        ROOTS if can.roots => match recipient.push(method, params).await {
+            Reply::Result(result) => Reply::Result(recipient.with_configured_roots(&result)),
             error @ Reply::Error(_) => error,
         },
-        ROOTS if face.has_configured_roots() => Reply::Result(face.with_configured_roots(NO_ROOTS)),
+        ROOTS if recipient.has_configured_roots() => {
+            Reply::Result(recipient.with_configured_roots(NO_ROOTS))
+        }
         _ => {
-            let server = quoted(&face.server());
+            let server = quoted(&recipient.server());
             let message =
                 format!("the server {server} asks for {method}, which the client does not declare");
             Reply::failed(&message, "undeclared")

@@ -28,25 +28,24 @@ use tokio_util::task::TaskTracker;
 use self::open::Pending;
 pub(crate) use self::open::{MAX_PUSHED, Push, State, params_with_token};
 use crate::approvals::Approvals;
-use crate::call::{Call, Method};
+use crate::call::{Call, Method, token_in};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
-use crate::desk::Desk;
-use crate::envelope::{self, Envelope, Kind, RawId};
+use crate::envelope::{Envelope, Kind, RawId};
 use crate::flow::Flows;
 use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
-use crate::json::RawObject;
-use crate::legacy::token_in;
 use crate::log::cut;
 use crate::lowered::Lowered;
-use crate::memory::{Account, Room};
+use crate::memory::{Account, Reservation};
 use crate::observe::Observed;
+use crate::page_asker::PageAsker;
 use crate::param_headers::ToolHeaders;
 use crate::policy::Policy;
 use crate::raised::Raised;
 use crate::random;
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 use crate::settings::GatewaySettings;
 use crate::side::lines::{Line, LineSource};
 use crate::side::{Closed, UpstreamEvent, UpstreamReceiver};
@@ -108,7 +107,7 @@ pub(crate) struct Session {
     /// Who is behind the client.
     pub(crate) person: Person,
     /// Where this person is asked what the client cannot show.
-    pub(crate) desk: Desk,
+    pub(crate) page_asker: PageAsker,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
     /// What is known of the upstream, if anybody wants to know.
@@ -182,9 +181,9 @@ pub(crate) enum Change {
 }
 
 /// A place for a request of the upstream, and the memory of that.
-pub(crate) struct Place {
+pub(crate) struct ServingSlot {
     _permit: OwnedSemaphorePermit,
-    _room: Room,
+    _reservation: Reservation,
 }
 
 /// How a session ended.
@@ -211,7 +210,7 @@ impl Session {
             policy,
             ..
         } = upstream;
-        let digits = random::name::<8>(gateway.desk.asker.engine());
+        let digits = random::name::<8>(gateway.page_asker.asker.engine());
         let per_minute = policy.questions_per_minute;
         let per_minute = per_minute.unwrap_or(gateway.settings.questions_per_minute);
         let rate = NonZeroU32::new(per_minute);
@@ -227,7 +226,7 @@ impl Session {
             upstream_url: url.clone(),
             fallback_name: name.clone(),
             is_named: *is_named,
-            desk: gateway.desk.for_person(&person),
+            page_asker: gateway.page_asker.for_person(&person),
             person,
             policy: policy.clone().for_session(),
             has_listed: AtomicBool::new(false),
@@ -306,12 +305,11 @@ impl Session {
     /// Ends what is open: requests get errors, questions are withdrawn.
     pub(crate) async fn end(&self) {
         let requests = self.state.lock().end();
-        let gone = Reply::may_have_run("the server has exited", "upstream_exited");
+        let gone = Reply::upstream_exited_meanwhile();
         for pending in requests.into_values() {
             match pending {
                 Pending::Client(call, _) => {
-                    let message = gone.to_message(&call.id).into();
-                    self.respond(&call, message);
+                    self.reply(&call, &gone);
                 }
                 Pending::Own(waiting) => drop(waiting.send(gone.clone())),
             }
@@ -322,8 +320,7 @@ impl Session {
         // Calls that tasks of the session have answered until now.
         let held = std::mem::take(&mut self.state.lock().by_client_id);
         for (_, call) in held.into_values().flatten() {
-            let message = gone.to_message(&call.id).into();
-            self.respond(&call, message);
+            self.reply(&call, &gone);
         }
         if let Some(observed) = &self.observed {
             observed.note_era(self.upstream_era());
@@ -344,7 +341,7 @@ impl Session {
     /// it does not fill the log.
     pub(crate) fn warn(&self, what: &'static str, detail: impl fmt::Display) {
         if tracing::enabled!(tracing::Level::WARN)
-            && let Some(count) = self.told(what)
+            && let Some(count) = self.count_for_log(what)
         {
             let server = &self.fallback_name;
             let detail = cut(detail);
@@ -354,7 +351,7 @@ impl Session {
 
     /// Counts something for the log. Returns how many times a line has to report; `None` if there
     /// was a line a moment ago.
-    pub(crate) fn told(&self, what: &'static str) -> Option<u64> {
+    pub(crate) fn count_for_log(&self, what: &'static str) -> Option<u64> {
         self.log.count(what, self.engine().now())
     }
 
@@ -363,7 +360,7 @@ impl Session {
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        self.gateway.desk.asker.engine()
+        self.gateway.page_asker.asker.engine()
     }
 
     pub(crate) async fn sleep(&self, time: Duration) {
@@ -427,23 +424,33 @@ impl Session {
     /// Takes a place for a request of the upstream that is worked on here. Without one, or if the
     /// request is too large, the upstream gets an error, and nothing more is read from it until it
     /// has taken that.
-    pub(crate) async fn serve(&self, id: &RawId, method: &str, params: &str) -> Option<Place> {
+    pub(crate) async fn serve(
+        &self,
+        id: &RawId,
+        method: &str,
+        params: &str,
+    ) -> Option<ServingSlot> {
         let refusal = if params.len() > MAX_QUESTION && method != SAMPLE {
-            Reply::error(code::INVALID_PARAMS, "params: larger than 1 MiB")
+            Reply::question_too_large()
         } else {
             let permit = self.serving.clone().try_acquire_owned().ok();
             if let Some(permit) = permit
-                && let Some(room) = self.memory.take(params.len())
+                && let Some(reservation) = self.memory.reserve(params.len())
             {
-                return Some(Place {
+                return Some(ServingSlot {
                     _permit: permit,
-                    _room: room,
+                    _reservation: reservation,
                 });
             }
-            Reply::failed("too many requests are open", "busy")
+            Reply::too_many_requests()
         };
-        self.upstream.send(refusal.to_message(id)).await;
+        self.reply_upstream(id, &refusal).await;
         None
+    }
+
+    /// Answers a request of the upstream.
+    pub(crate) async fn reply_upstream(&self, id: &RawId, reply: &Reply) {
+        self.upstream.send(reply.to_message(id)).await;
     }
 
     // ---- from the client
@@ -463,8 +470,8 @@ impl Session {
         for text in messages {
             match Envelope::read(text).map(|envelope| envelope.kind) {
                 Ok(Kind::Request { id, .. }) => {
-                    let busy = Reply::failed("too many calls are open", "busy");
-                    via.respond(busy.to_message(&RawId::new(id)));
+                    let busy = Reply::too_many_calls();
+                    via.reply(&RawId::new(id), &busy);
                 }
                 _ => self.warn("dropped a message", "the server does not read"),
             }
@@ -479,14 +486,14 @@ impl Session {
             return true;
         }
         let place = self.aside.clone().try_acquire_owned().ok();
-        let room = self.memory.take(text.len());
-        let (Some(place), Some(room)) = (place, room) else {
+        let reservation = self.memory.reserve(text.len());
+        let (Some(place), Some(reservation)) = (place, reservation) else {
             return false;
         };
         let (session, via) = (self.clone(), via.clone());
         self.spawn(async move {
             session.from_client(text, &via).await;
-            drop((place, room));
+            drop((place, reservation));
         });
         true
     }
@@ -529,7 +536,7 @@ impl Session {
             Kind::Response { id, result, error } => {
                 self.client_replied(id, &envelope, *result, *error).await;
             }
-            Kind::Notification { method, params } if method == "notifications/cancelled" => {
+            Kind::Notification { method, params } if method == CANCELLED => {
                 Box::pin(self.client_cancelled(*params)).await;
             }
             Kind::Notification { method, .. } => {
@@ -545,9 +552,9 @@ impl Session {
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
                 let token = token_in(params);
-                let Some(room) = self.memory.take(text.len()) else {
-                    let busy = Reply::failed("too many calls are open", "busy");
-                    return via.respond(busy.to_message(&RawId::new(id)));
+                let Some(reservation) = self.memory.reserve(text.len()) else {
+                    let busy = Reply::too_many_calls();
+                    return via.reply(&RawId::new(id), &busy);
                 };
                 let kept = if text.len() <= COPIED {
                     Bytes::copy_from_slice(text)
@@ -560,7 +567,7 @@ impl Session {
                     kept,
                     token.as_deref(),
                     via.clone(),
-                    (self.memory.clone(), Some(room)),
+                    (self.memory.clone(), Some(reservation)),
                 );
                 self.end_with_its_stream(&call);
                 let mut pair = self.state.lock().pair;
@@ -574,7 +581,7 @@ impl Session {
                 if call.method == Method::CallTool
                     && let Some(refusal) = self.refuse_call(pair, params).await
                 {
-                    return call.client.respond(refusal.to_message(&call.id));
+                    return call.reply(&refusal);
                 }
                 match (pair, call.method) {
                     (_, Method::Initialize) => {
@@ -612,33 +619,26 @@ impl Session {
                 self.upstream.send(envelope.with_id(&original)).await;
             }
             Some(Push::Own(waiting)) => {
-                let reply = match (result, error) {
-                    (Some(result), _) => Reply::Result(result.to_owned()),
-                    (None, error) => Reply::Error(error.unwrap_or("{}").to_owned()),
-                };
                 // Nobody waits if the question was withdrawn at this moment.
-                drop(waiting.send(reply));
+                drop(waiting.send(Reply::of_response(result, error)));
             }
             None => tracing::debug!(id, "dropped a response to no request"),
         }
     }
 
     async fn client_cancelled(self: &Arc<Self>, params: Option<&str>) {
-        let Some(params) = params.and_then(RawObject::parse) else {
+        let Some(cancellation) = params.and_then(Cancellation::read) else {
             return;
         };
-        let Some(id) = params.get("requestId").map(RawId::new) else {
-            return;
-        };
-        self.flows.cancel(&id);
-        let calls = self.state.lock().by_client_id.remove(&id);
+        self.flows.cancel(&cancellation.id);
+        let calls = self.state.lock().by_client_id.remove(&cancellation.id);
         for (seq, call) in calls.into_iter().flatten() {
-            self.cancel_call(&call, seq, params.clone()).await;
+            self.cancel_call(&call, seq, cancellation.clone()).await;
         }
     }
 
-    /// Cancels a call here and at the upstream, which gets these parameters with its own id.
-    async fn cancel_call(&self, call: &Arc<Call>, seq: u64, mut params: RawObject<'_>) {
+    /// Cancels a call here and at the upstream, which gets the cancellation with its own id.
+    async fn cancel_call(&self, call: &Arc<Call>, seq: u64, cancellation: Cancellation<'_>) {
         // Withdraws its questions first, then tells the upstream.
         call.cancelled.cancel();
         // A cancelled request gets no response, and late ones are dropped.
@@ -654,8 +654,7 @@ impl Session {
             state.close(call, seq);
         }
         if let Some(upstream_id) = upstream_id {
-            params.set("requestId", upstream_id.as_str().to_owned());
-            self.cancel_upstream(&upstream_id, &params.to_string())
+            self.cancel_upstream(&cancellation.passed_on_as(&upstream_id))
                 .await;
         }
     }
@@ -676,22 +675,26 @@ impl Session {
                 session.flows.let_go(&call);
                 let is_open = session.state.lock().is_noted(&call);
                 if is_open && let Some(seq) = call.seq() {
-                    session.cancel_call(&call, seq, RawObject::default()).await;
+                    let cancellation = Cancellation::of(&call.id);
+                    session.cancel_call(&call, seq, cancellation).await;
                 }
             });
         });
     }
 
     /// Tells the upstream that a request is cancelled, in the way of its era.
-    pub(crate) async fn cancel_upstream(&self, id: &RawId, params: &str) {
-        let pair = self.state.lock().pair;
-        let is_modern = matches!(pair, Pair::Modern | Pair::Raised);
-        if is_modern && self.upstream_url.is_some() {
-            self.upstream.abandon(id);
-            return;
+    async fn cancel_upstream(&self, cancellation: &Cancellation<'_>) {
+        if self.cancels_by_closing() {
+            return self.upstream.abandon(&cancellation.id);
         }
-        let message = envelope::notification("notifications/cancelled", params);
-        self.upstream.send(message).await;
+        self.upstream.send(cancellation.to_message()).await;
+    }
+
+    /// Whether a request to the upstream is cancelled by closing its stream: over HTTP, since
+    /// 2026-07-28.
+    fn cancels_by_closing(&self) -> bool {
+        let pair = self.state.lock().pair;
+        matches!(pair, Pair::Modern | Pair::Raised) && self.upstream_url.is_some()
     }
 
     // ---- from the upstream
@@ -724,11 +727,7 @@ impl Session {
                         self.call_replied(&call, seq, &envelope).await;
                     }
                     Some(Pending::Own(waiting)) => {
-                        let reply = match (result, error) {
-                            (Some(result), _) => Reply::Result((*result).to_owned()),
-                            (None, error) => Reply::Error(error.unwrap_or("{}").to_owned()),
-                        };
-                        drop(waiting.send(reply));
+                        drop(waiting.send(Reply::of_response(*result, *error)));
                     }
                     None => tracing::debug!(id, "dropped a late response"),
                 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::reply::{Reply, code};
+use crate::reply::Reply;
 
 /// The longest URI, in bytes.
 const MAX_URI: usize = 2 << 10;
@@ -24,13 +24,13 @@ impl Subscriptions {
     /// there is no room.
     pub(crate) fn add(&mut self, uri: String) -> Result<bool, Reply> {
         if uri.len() > MAX_URI {
-            return Err(Reply::error(code::INVALID_PARAMS, "uri: longer than 2 KiB"));
+            return Err(Reply::invalid_params("uri: longer than 2 KiB"));
         }
         if self.uris.contains(&uri) {
             return Ok(false);
         }
         if self.uris.len() >= MAX_URIS || self.bytes + uri.len() > MAX_BYTES {
-            return Err(Reply::failed("too many subscriptions", "busy"));
+            return Err(Reply::busy("too many subscriptions"));
         }
         self.bytes += uri.len();
         self.uris.insert(uri);

@@ -41,7 +41,7 @@ pub struct Trace(Arc<Inner>);
 
 struct Inner {
     engine: Engine,
-    queue: Mutex<Option<SyncSender<Seen>>>,
+    queue: Mutex<Option<SyncSender<TracedMessage>>>,
     waiting: Arc<Waiting>,
     /// Resolves when everything is written.
     written: Mutex<Option<oneshot::Receiver<()>>>,
@@ -55,7 +55,7 @@ struct Waiting {
 }
 
 /// A message as it went by.
-struct Seen {
+struct TracedMessage {
     at: UnixTime,
     elapsed: Duration,
     side: Side,
@@ -151,14 +151,14 @@ impl Trace {
             return;
         }
         waiting.bytes.fetch_add(length, Ordering::Relaxed);
-        let seen = Seen {
+        let message = TracedMessage {
             at: engine.now(),
             elapsed: engine.elapsed(),
             side,
             direction,
             text: text.into(),
         };
-        if queue.try_send(seen).is_err() {
+        if queue.try_send(message).is_err() {
             waiting.bytes.fetch_sub(length, Ordering::Relaxed);
             waiting.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -181,13 +181,13 @@ struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    fn run(mut self, messages: &Receiver<Seen>) -> std::io::Result<()> {
-        while let Ok(seen) = messages.recv() {
-            let mut next = seen;
+    fn run(mut self, messages: &Receiver<TracedMessage>) -> std::io::Result<()> {
+        while let Ok(message) = messages.recv() {
+            let mut next = message;
             loop {
                 self.write(&next)?;
                 match messages.try_recv() {
-                    Ok(seen) => next = seen,
+                    Ok(message) => next = message,
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
                 }
             }
@@ -202,12 +202,12 @@ impl<W: Write> Writer<W> {
         self.file.flush()
     }
 
-    fn write(&mut self, seen: &Seen) -> std::io::Result<()> {
-        let size = seen.text.len();
+    fn write(&mut self, message: &TracedMessage) -> std::io::Result<()> {
+        let size = message.text.len();
         self.waiting.bytes.fetch_sub(size, Ordering::Relaxed);
-        self.last = seen.at;
+        self.last = message.at;
         let mut text = self.gap();
-        text.push_str(&self.lines.of(seen));
+        text.push_str(&self.lines.of(message));
         self.written += text.len() as u64;
         self.file.write_all(text.as_bytes())
     }

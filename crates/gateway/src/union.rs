@@ -9,9 +9,9 @@ mod handshake;
 mod listen;
 mod lists;
 mod member;
+mod member_sender;
 mod names;
 mod open;
-mod part;
 mod pushes;
 mod rewrite;
 mod route;
@@ -34,16 +34,17 @@ use tokio_util::task::TaskTracker;
 use self::handshake::Handshake;
 use self::listen::Listen;
 use self::lists::{List, Unread};
-use self::member::{Member, Up};
+use self::member::{ConnectedMember, Member};
+use self::member_sender::MemberContext;
 use self::names::{Labels, Table};
 use self::open::OpenRequests;
-use self::part::Part;
 use self::pushes::{Pushed, Pushes};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::gateway::Gateway;
 use crate::incoming::{self, Incoming};
-use crate::json::{RawObject, quoted};
+use crate::json::RawObject;
 use crate::log::cut;
 use crate::memory::Account;
 use crate::random;
@@ -53,7 +54,7 @@ use crate::side::lines::LineSource;
 use crate::subscriptions::Subscriptions;
 
 pub(crate) use self::member::Source;
-pub(crate) use self::part::PartSender;
+pub(crate) use self::member_sender::MemberSender;
 
 /// The lists that may change.
 const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
@@ -77,7 +78,7 @@ pub(crate) struct Union {
     /// When the names of tools and of prompts were last read for a call.
     looked_up: Mutex<[Option<UnixTime>; 2]>,
     unread: Unread,
-    kept: Mutex<Kept>,
+    client_settings: Mutex<ClientSettings>,
     open: OpenRequests,
     /// Requests of upstreams to the client.
     pushes: Mutex<Pushes>,
@@ -92,7 +93,7 @@ pub(crate) struct Union {
 
 /// What a client of 2025 has set, for upstreams that begin anew.
 #[derive(Default)]
-struct Kept {
+struct ClientSettings {
     is_initialized: bool,
     /// Whether the client was told what there is.
     is_answered: bool,
@@ -110,7 +111,7 @@ impl Union {
         person: Person,
     ) -> Arc<Self> {
         let labels = Labels::new(sources.iter().map(|source| source.name.as_str()));
-        let digits = random::name::<8>(gateway.desk.asker.engine());
+        let digits = random::name::<8>(gateway.page_asker.asker.engine());
         Arc::new(Self {
             memory: gateway.memory.for_client(&client, &person),
             gateway,
@@ -123,7 +124,7 @@ impl Union {
             prompts: Mutex::default(),
             looked_up: Mutex::default(),
             unread: Unread::default(),
-            kept: Mutex::default(),
+            client_settings: Mutex::default(),
             open: OpenRequests::default(),
             pushes: Mutex::default(),
             listens: Mutex::default(),
@@ -193,11 +194,11 @@ impl Union {
     }
 
     fn now(&self) -> UnixTime {
-        self.gateway.desk.asker.engine().now()
+        self.gateway.page_asker.asker.engine().now()
     }
 
     async fn sleep(&self, time: Duration) {
-        self.gateway.desk.asker.engine().sleep(time).await;
+        self.gateway.page_asker.asker.engine().sleep(time).await;
     }
 
     fn new_id(&self) -> RawId {
@@ -220,19 +221,19 @@ impl Union {
     }
 
     fn is_answered(&self) -> bool {
-        self.kept.lock().is_answered
+        self.client_settings.lock().is_answered
     }
 
     fn note_answered(&self) {
-        self.kept.lock().is_answered = true;
+        self.client_settings.lock().is_answered = true;
     }
 
     /// An upstream, if it can be asked.
-    fn up(&self, index: usize) -> Option<Arc<Up>> {
+    fn up(&self, index: usize) -> Option<Arc<ConnectedMember>> {
         self.members.get(index)?.up()
     }
 
-    fn all_up(&self) -> Vec<Arc<Up>> {
+    fn all_up(&self) -> Vec<Arc<ConnectedMember>> {
         self.members.iter().filter_map(Member::up).collect()
     }
 
@@ -303,14 +304,14 @@ impl Union {
                 let params = params.unwrap_or("{}");
                 let id = RawId::new(id);
                 if self.open.len() >= MAX_OPEN {
-                    let busy = Reply::failed("too many requests are open", "busy");
-                    return via.respond(busy.to_message(&id));
+                    let busy = Reply::too_many_requests();
+                    return via.reply(&id, &busy);
                 }
-                let Some(room) = self.memory.take(text.len()) else {
-                    let busy = Reply::failed("too many calls are open", "busy");
-                    return via.respond(busy.to_message(&id));
+                let Some(reservation) = self.memory.reserve(text.len()) else {
+                    let busy = Reply::too_many_calls();
+                    return via.reply(&id, &busy);
                 };
-                let open = self.open.open(&id, room);
+                let open = self.open.open(&id, reservation);
                 self.client_asked(open, &id, method, params, via).await;
             }
         }
@@ -334,11 +335,11 @@ impl Union {
 
     async fn client_notified(self: &Arc<Self>, method: &str, params: &str) {
         match method {
-            "notifications/cancelled" => self.client_cancelled(params).await,
+            CANCELLED => self.client_cancelled(params).await,
             "notifications/initialized" => {
                 let ups = {
-                    let mut kept = self.kept.lock();
-                    kept.is_initialized = true;
+                    let mut settings = self.client_settings.lock();
+                    settings.is_initialized = true;
                     self.all_up()
                 };
                 for up in ups {
@@ -356,18 +357,14 @@ impl Union {
     }
 
     async fn client_cancelled(&self, params: &str) {
-        let Some(params) = RawObject::parse(params) else {
+        let Some(cancellation) = Cancellation::read(params) else {
             return;
         };
-        let Some(id) = params.get("requestId").map(RawId::new) else {
-            return;
-        };
-        let upstreams = self.open.cancel(&id);
+        let upstreams = self.open.cancel(&cancellation.id);
         for up in self.all_up() {
             // A call between its rounds is open nowhere here.
-            if upstreams.is_empty() || upstreams.contains(&up.part.index) {
-                up.notify("notifications/cancelled", &params.to_string())
-                    .await;
+            if upstreams.is_empty() || upstreams.contains(&up.context.index) {
+                up.cancel(&cancellation).await;
             }
         }
     }
@@ -395,11 +392,17 @@ impl Union {
     // ---- to the client
 
     /// A request of an upstream, as the client gets it.
-    fn ask_client(&self, part: &Part, id: &RawId, method: &str, params: &str) -> Vec<u8> {
+    fn ask_client(
+        &self,
+        context: &MemberContext,
+        id: &RawId,
+        method: &str,
+        params: &str,
+    ) -> Vec<u8> {
         let known = self.new_id();
         let mut changed = None;
         if method == CREATE {
-            changed = part.words.question(params);
+            changed = context.rewriter.question(params);
         }
         let mut token = None;
         let text = changed.as_deref().unwrap_or(params);
@@ -419,8 +422,8 @@ impl Union {
             changed = Some(object.to_string());
         }
         let pushed = Pushed {
-            upstream: part.index,
-            session: part.session.get().cloned().unwrap_or_default(),
+            upstream: context.index,
+            session: context.session.get().cloned().unwrap_or_default(),
             id: id.clone(),
             token,
         };
@@ -429,22 +432,19 @@ impl Union {
     }
 
     /// An upstream cancels a request of its own: returns what to tell the client.
-    fn withdrawn(&self, part: &Part, params: &str) -> Option<String> {
-        let mut params = RawObject::parse(params)?;
-        let id = RawId::new(params.get("requestId")?);
-        let known = self.pushes.lock().take_own(part.index, id)?;
-        params.set("requestId", known.as_str().to_owned());
-        Some(params.to_string())
+    fn withdrawn(&self, context: &MemberContext, params: &str) -> Option<String> {
+        let cancellation = Cancellation::read(params)?;
+        let id = cancellation.id.clone();
+        let known = self.pushes.lock().take_own(context.index, id)?;
+        Some(cancellation.passed_on_as(&known).params())
     }
 
     /// Withdraws what an upstream has asked whose session has ended.
-    fn withdraw_all(&self, part: &Part) {
-        let withdrawn = self.pushes.lock().take_all(part.index);
+    fn withdraw_all(&self, context: &MemberContext) {
+        let withdrawn = self.pushes.lock().take_all(context.index);
         for known in withdrawn {
-            let reason = quoted("The server has exited");
-            let params = format!(r#"{{"requestId":{known},"reason":{reason}}}"#);
-            let message = envelope::notification("notifications/cancelled", &params);
-            self.client.push(message);
+            let cancellation = Cancellation::because(&known, "The server has exited");
+            self.client.push(cancellation.to_message());
         }
     }
 }

@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 use crate::ask::{ask_on_page, consent};
 use crate::call::Call;
-use crate::desk::{Decided, own_form};
-use crate::face::{Face, PushedFace};
-use crate::observe::Asking;
+use crate::observe::QuestionWatch;
+use crate::page_asker::{PageDecision, PageQuestion, own_form};
+use crate::recipient::Recipient;
 use crate::reply::Reply;
 use crate::session::Session;
 
@@ -67,26 +67,21 @@ pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str)
             (url, visited)
         })
         .collect();
-    let face = Face::Pushed(PushedFace {
-        session: session.clone(),
-        call: Some(call.clone()),
-        linkable: Some(call.clone()),
-        cancelled: call.cancelled.clone(),
-    });
-    if let Some(refusal) = face.admit() {
+    let recipient = Recipient::of_call(session, call);
+    if let Some(refusal) = recipient.admit() {
         return Some(refusal);
     }
-    let _alive = face.keep_alive();
+    let _alive = recipient.keep_alive();
     for (url, visited) in urls {
-        let asking = face.asking();
-        let decided = consent(&face, &url.message, &url.url, &asking).await;
-        asking.decided(decided.as_ref().ok());
+        let watch = recipient.watch();
+        let decided = consent(&recipient, &url.message, &url.url, &watch).await;
+        watch.decided(decided.as_ref().ok());
         match decided {
-            Ok(Decided::Answered(_)) => {}
+            Ok(PageDecision::Answered(_)) => {}
             Ok(_) => return original(),
             Err(error) => return Some(Reply::failed(&error.to_string(), "not_shown")),
         }
-        if !is_done(&face, &url, visited).await {
+        if !is_done(&recipient, &url, visited).await {
             return original();
         }
     }
@@ -95,8 +90,12 @@ pub(crate) async fn visit(session: &Arc<Session>, call: &Arc<Call>, error: &str)
 
 /// Opens a URL that has consent, and waits until it was visited: by the server's report, or because
 /// the person says so.
-async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiver<()>>) -> bool {
-    let address = if face.desk().browser.is_some() {
+async fn is_done(
+    recipient: &Recipient,
+    url: &RequiredUrl,
+    visited: Option<oneshot::Receiver<()>>,
+) -> bool {
+    let address = if recipient.page_asker().browser.is_some() {
         format!("The address was opened: {}", url.url)
     } else {
         format!("Open this address: {}", url.url)
@@ -105,12 +104,13 @@ async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiv
         return false;
     };
     // The question was counted when it had consent.
-    let asking = Asking::new(None);
-    let page = ask_on_page(face, &url.message, form, url.message.clone(), &asking);
+    let watch = QuestionWatch::new(None);
+    let question = PageQuestion::of_server(recipient.server(), url.message.clone(), form);
+    let page = ask_on_page(recipient, &url.message, question, &watch);
     let opened = async {
         // After our page, which stays behind it.
         tokio::task::yield_now().await;
-        face.desk().open(&url.url);
+        recipient.page_asker().open(&url.url);
         match visited {
             Some(visited) => {
                 if visited.await.is_err() {
@@ -122,7 +122,7 @@ async fn is_done(face: &Face, url: &RequiredUrl, visited: Option<oneshot::Receiv
     };
     tokio::select! {
         biased;
-        decided = page => matches!(decided, Ok(Decided::Answered(_))),
+        decided = page => matches!(decided, Ok(PageDecision::Answered(_))),
         () = opened => true,
     }
 }

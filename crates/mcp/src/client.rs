@@ -5,6 +5,7 @@ use std::sync::Arc;
 use entreat_core::is_unsafe_to_display;
 use entreat_core::schema::Era;
 use entreat_engine::shares::{Full, Permit, Shares};
+use entreat_wire::headers::SESSION_ID;
 use entreat_wire::message::FORMS;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -114,7 +115,7 @@ impl Client {
         let version = context.protocol_version();
         let era = version.and_then(|version| era_of(version.as_str()));
         // Over HTTP, a server can send requests only within a session.
-        let has_session = || parts.is_none_or(|it| it.headers.contains_key("mcp-session-id"));
+        let has_session = || parts.is_none_or(|it| it.headers.contains_key(SESSION_ID));
         let reaches = era == Some(Era::V2026_07_28) || has_session();
         let capabilities = context.client_capabilities().filter(|_| reaches);
         let capabilities = era

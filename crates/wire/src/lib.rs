@@ -1,7 +1,8 @@
 //! MCP on the wire, without an SDK: what everything that speaks it shares.
 //!
 //! [`message`] is the JSON of elicitation in every protocol version. [`lines`] and, with the feature
-//! of that name, `http` carry messages, and [`values`] bounds them before they are parsed.
+//! of that name, `http` carry messages, [`headers`] has the HTTP headers of MCP, and [`values`]
+//! bounds messages before they are parsed. [`backoff`] counts the pauses between attempts.
 //! [`digest`] and [`seal`] make the states that travel through clients, and [`presenter`] is the
 //! interface to whatever shows a server's questions to a person. With the feature `issuer`,
 //! `issuer` checks tokens; with the feature `oauth`, `oauth` gets those that other servers want.
@@ -11,6 +12,7 @@
 
 pub mod message;
 
+pub mod headers;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "issuer")]
@@ -19,6 +21,8 @@ pub mod lines;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 pub mod values;
+
+pub mod backoff;
 
 pub mod digest;
 pub mod seal;

@@ -1,5 +1,6 @@
 //! Asks a person about one call, and says in words for a model what they decided.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,13 @@ use entreat_wire::message::CREATE;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Validity;
-use super::question::{Decision, NativeAnswer, Question, decision, native_decision};
-use crate::ask::ask_sheet;
-use crate::desk::Decided;
-use crate::face::Face;
-use crate::memory::Room;
-use crate::observe::Asking;
+use super::question::{ApprovalQuestion, Decision, NativeAnswer, decision, native_decision};
+use crate::ask::ask_on_page;
+use crate::client_first::{Shows, client_first};
+use crate::memory::Reservation;
+use crate::observe::QuestionWatch;
+use crate::page_asker::PageDecision;
+use crate::recipient::Recipient;
 use crate::reply::{Reply, tool_text};
 use crate::session::Session;
 
@@ -24,9 +26,9 @@ pub(crate) struct Gate {
     /// Its place among the calls that may wait.
     pub(super) _place: OwnedSemaphorePermit,
     /// The memory of its question.
-    pub(super) _room: Room,
+    pub(super) _reservation: Reservation,
     pub(super) tool: String,
-    pub(super) question: Question,
+    pub(super) question: ApprovalQuestion,
     /// What the approval is for: the principal, server, tool and arguments.
     pub(super) digest: Digest,
     pub(super) valid: Validity,
@@ -47,21 +49,21 @@ enum Verdict {
 
 impl Gate {
     /// Returns once the call may run; the error is its result, if it may not.
-    pub(crate) async fn pass(self, face: &Face) -> Result<(), Reply> {
+    pub(crate) async fn pass(self, recipient: &Recipient) -> Result<(), Reply> {
         let verdict = {
-            let _alive = face.keep_alive();
-            self.ask(face).await
+            let _alive = recipient.keep_alive();
+            self.ask(recipient).await
         };
         // Without the arguments and the reason.
         let name = verdict.name();
         tracing::info!(tool = %self.tool, decision = name, "a person was asked to approve a call");
         if let Some(observed) = &self.session.observed {
-            observed.figures.approval(name);
+            observed.metrics.approval(name);
         }
         let refusal = match verdict {
             Verdict::Decided(Decision::Approved) => {
                 if let Validity::For(valid) = self.valid {
-                    let now = face.now();
+                    let now = recipient.now();
                     self.session.gateway.approved.note(self.digest, now, valid);
                 }
                 return Ok(());
@@ -72,86 +74,62 @@ impl Gate {
         Err(Reply::Result(tool_text(&refusal, true, is_modern)))
     }
 
-    async fn ask(&self, face: &Face) -> Verdict {
-        let deadline = face.now().after(self.question.timeout);
-        let has_own_way = face.has_own_way();
+    async fn ask(&self, recipient: &Recipient) -> Verdict {
+        let deadline = recipient.now().after(self.question.timeout);
+        let has_own_way = recipient.has_own_way();
         // Only a page knows who answers.
-        let is_native =
-            face.capabilities().form && !face.distrusts_native() && self.question.who.is_none();
+        let is_native = recipient.capabilities().form
+            && !recipient.distrusts_native()
+            && self.question.who.is_none();
         let native = is_native.then(|| self.question.native(!has_own_way));
         let Some(params) = native.flatten() else {
-            return self.ask_on_page(face, deadline).await;
+            return self.ask_on_page(recipient, deadline).await;
         };
-        let mut native = std::pin::pin!(self.ask_native(face, &params, deadline));
-        if has_own_way && !face.has_answered() {
-            // It may have declared what it does not show: then a page opens too.
-            tokio::select! {
-                biased;
-                verdict = &mut native => match verdict {
-                    Ok(verdict) => return verdict,
-                    Err(_) => return self.ask_on_page(face, deadline).await,
-                },
-                () = face.sleep(face.settings().native_silence) => {}
-            }
-            face.note_silence();
-            let mut page = std::pin::pin!(self.ask_on_page(face, deadline));
-            tokio::select! {
-                biased;
-                verdict = &mut native => if let Ok(verdict) = verdict {
-                    return verdict;
-                },
-                verdict = &mut page => {
-                    face.distrust_native();
-                    return verdict;
-                }
-            }
-            return page.await;
-        }
-        match native.await {
-            Ok(verdict) => verdict,
-            Err(_) if has_own_way => self.ask_on_page(face, deadline).await,
-            Err(why) => Verdict::Unasked(why),
-        }
+        let native = pin!(self.ask_native(recipient, &params, deadline));
+        let page = has_own_way.then_some(|| self.ask_on_page(recipient, deadline));
+        client_first(recipient, Shows::Form, native, page)
+            .await
+            .unwrap_or_else(Verdict::Unasked)
     }
 
     /// Has the client ask in its own form. An error says why its answer does not count.
     async fn ask_native(
         &self,
-        face: &Face,
+        recipient: &Recipient,
         params: &str,
         deadline: UnixTime,
     ) -> Result<Verdict, String> {
-        let asked = face.now();
+        let asked = recipient.now();
         let reply = tokio::select! {
             biased;
-            reply = face.push(CREATE, params) => reply,
-            () = face.sleep(deadline.since(asked)) => return Ok(Verdict::TimedOut),
+            reply = recipient.push(CREATE, params) => reply,
+            () = recipient.sleep(deadline.since(asked)) => return Ok(Verdict::TimedOut),
         };
-        if face.cancelled().is_cancelled() {
+        if recipient.cancelled().is_cancelled() {
             return Ok(Verdict::Withdrawn);
         }
         let Reply::Result(result) = reply else {
-            face.distrust_native();
+            recipient.distrust_native();
             return Err("the client cannot show the question".to_owned());
         };
         // A round goes out when its questions are gathered.
-        let gather = if face.has_rounds() {
-            face.settings().gather
+        let gather = if recipient.has_rounds() {
+            recipient.settings().gather
         } else {
             Duration::ZERO
         };
-        if face.now().since(asked) < face.settings().reading_time + gather {
+        if recipient.now().since(asked) < recipient.settings().reading_time + gather {
             tracing::info!("the client answered faster than a person reads");
-            face.distrust_native();
+            recipient.distrust_native();
             return Err("the client answered faster than a person reads".to_owned());
         }
         match native_decision(&result) {
             NativeAnswer::Decided(decision) => {
-                face.note_answered();
+                recipient.note_answered();
                 Ok(Verdict::Decided(decision))
             }
             NativeAnswer::Dismissed => {
-                face.note_answered();
+                recipient.note_answered();
                 Ok(Verdict::Dismissed)
             }
             NativeAnswer::Invalid => Err("the client's answer is not valid".to_owned()),
@@ -159,20 +137,22 @@ impl Gate {
     }
 
     /// Asks on our page, which the person reaches by the first way that this client has.
-    async fn ask_on_page(&self, face: &Face, deadline: UnixTime) -> Verdict {
-        let left = deadline.since(face.now());
-        let Some(sheet) = self.question.sheet(left) else {
+    async fn ask_on_page(&self, recipient: &Recipient, deadline: UnixTime) -> Verdict {
+        let left = deadline.since(recipient.now());
+        let Some(question) = self.question.on_page(left) else {
             return Verdict::Unasked("the question cannot be shown".to_owned());
         };
         // Counted by its decision.
-        let asking = Asking::new(None);
-        match ask_sheet(face, &self.question.title, sheet, &asking).await {
-            Ok(Decided::Answered(answers)) => {
+        let watch = QuestionWatch::new(None);
+        match ask_on_page(recipient, &self.question.title, question, &watch).await {
+            Ok(PageDecision::Answered(answers)) => {
                 decision(&answers).map_or(Verdict::Dismissed, Verdict::Decided)
             }
-            Ok(Decided::Declined | Decided::Cancelled | Decided::Invalid) => Verdict::Dismissed,
-            Ok(Decided::TimedOut) => Verdict::TimedOut,
-            Ok(Decided::Withdrawn) => Verdict::Withdrawn,
+            Ok(PageDecision::Declined | PageDecision::Cancelled | PageDecision::Invalid) => {
+                Verdict::Dismissed
+            }
+            Ok(PageDecision::TimedOut) => Verdict::TimedOut,
+            Ok(PageDecision::Withdrawn) => Verdict::Withdrawn,
             Err(error) => {
                 self.session.warn("an approval reached nobody", &error);
                 Verdict::Unasked(error.to_string())

@@ -8,9 +8,9 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{Tree, Unreadable, visible};
 use super::tools::Tool;
-use crate::desk::Sheet;
 use crate::json::{RawObject, quoted};
-use crate::kept::Keys;
+use crate::lost_answers::QuestionKeys;
+use crate::page_asker::PageQuestion;
 
 /// How many characters of a name are shown in a title.
 const MAX_NAME: usize = 60;
@@ -25,7 +25,7 @@ const APPROVE: &str = "approve";
 const REASON: &str = "reason";
 
 /// A call that a person is asked about.
-pub(super) struct Question {
+pub(super) struct ApprovalQuestion {
     /// One line.
     pub(super) title: String,
     pub(super) who: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct Question {
 }
 
 /// What a question is about.
-pub(super) struct Asked<'a> {
+pub(super) struct CallToApprove<'a> {
     pub(super) server: &'a str,
     pub(super) own_name: Option<&'a str>,
     pub(super) tool_name: &'a str,
@@ -57,8 +57,8 @@ pub(super) enum Decision {
     Refused { reason: Option<String> },
 }
 
-impl Question {
-    pub(super) fn new(asked: &Asked<'_>) -> Result<Self, Unreadable> {
+impl ApprovalQuestion {
+    pub(super) fn new(asked: &CallToApprove<'_>) -> Result<Self, Unreadable> {
         let server = one_line(asked.server);
         let mut facts = vec![("Server", server.clone())];
         if let Some(own) = asked.own_name.filter(|own| *own != asked.server) {
@@ -147,7 +147,7 @@ impl Question {
     }
 
     /// The question on our page, where two buttons answer it.
-    pub(super) fn sheet(&self, left: Duration) -> Option<Sheet> {
+    pub(super) fn on_page(&self, left: Duration) -> Option<PageQuestion> {
         let form = json!({"id": "approval", "title": self.title, "fields": [
             {"id": REASON, "type": "text", "label": "Reason, if you say no",
                 "description": "The model that made the call reads it.",
@@ -155,7 +155,7 @@ impl Question {
             {"id": APPROVE, "type": "boolean", "label": "May it run?", "required": true},
         ]});
         let (message, format) = self.page_text();
-        Some(Sheet {
+        Some(PageQuestion {
             server: self
                 .client
                 .clone()
@@ -168,7 +168,7 @@ impl Question {
             format,
             respondent: self.who.clone(),
             timeout: Some(left),
-            keys: Keys::new(),
+            keys: QuestionKeys::new(),
             filled: Map::new(),
         })
     }
@@ -267,8 +267,8 @@ mod tests {
 
     use super::*;
 
-    fn question(server: &str, tool: &str, arguments: &str) -> Question {
-        Question::new(&Asked {
+    fn question(server: &str, tool: &str, arguments: &str) -> ApprovalQuestion {
+        ApprovalQuestion::new(&CallToApprove {
             server,
             own_name: Some("files"),
             tool_name: tool,
@@ -328,13 +328,13 @@ mod tests {
         let question = question("s", "t", &long);
         assert!(question.native(false).is_none());
         assert!(question.native(true).is_some());
-        let sheet = question.sheet(Duration::from_secs(1)).unwrap();
-        assert_eq!(sheet.format, TextFormat::Plain);
+        let page = question.on_page(Duration::from_secs(1)).unwrap();
+        assert_eq!(page.format, TextFormat::Plain);
         assert_eq!(
-            sheet.message.matches('a').count(),
+            page.message.matches('a').count(),
             question.plain().matches('a').count()
         );
-        assert!(sheet.message.matches('a').count() >= 100_000);
+        assert!(page.message.matches('a').count() >= 100_000);
     }
 
     #[test]

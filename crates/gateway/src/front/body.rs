@@ -61,7 +61,7 @@ impl Bodies {
         let mut read = Vec::with_capacity(length.unwrap_or_default().min(SMALL));
         if !self.read_up_to(&mut body, &mut read, SMALL).await? {
             // It may be a long wait, and others of the same principal may wait too.
-            let Some(_room) = memory.take(read.len()) else {
+            let Some(_reservation) = memory.reserve(read.len()) else {
                 let text = "too many large messages are on their way; try again later";
                 return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, text));
             };

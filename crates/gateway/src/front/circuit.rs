@@ -33,7 +33,7 @@ impl Circuits {
 
     /// Notes that a server ended by itself or could not be started, and why.
     pub(super) fn note_end(&self, gateway: &Gateway, server: &str, person: &Person, why: String) {
-        let now = gateway.desk.asker.engine().now();
+        let now = gateway.page_asker.asker.engine().now();
         if let Some(observer) = &gateway.observer {
             observer.of(server).note_down(now, why);
         }
@@ -90,7 +90,7 @@ struct Guarded {
 
 impl Guarded {
     fn now(&self) -> UnixTime {
-        self.gateway.desk.asker.engine().now()
+        self.gateway.page_asker.asker.engine().now()
     }
 
     fn admits(&self) -> bool {

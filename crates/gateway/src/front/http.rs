@@ -12,6 +12,7 @@ use axum::response::Response;
 use axum::routing::any;
 use bytes::Bytes;
 use entreat_engine::{ActError, Asker};
+use entreat_wire::headers as mcp_headers;
 use futures_util::stream;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -19,7 +20,7 @@ use memchr::memchr2;
 use serde_json::value::RawValue;
 
 use super::body::Bodies;
-use super::live::{FrontSettings, Live, Route, Sessions, Target};
+use super::live::{FrontSettings, LiveSession, Route, Sessions, Target};
 use super::modern_headers;
 use super::stream::{Next, Reader, Stream};
 use crate::client::ClientSender;
@@ -32,8 +33,8 @@ use crate::observe::UpstreamStatus;
 use crate::reply::{Reply, code, error_code};
 use crate::session::Person;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const SESSION: HeaderName = HeaderName::from_static(mcp_headers::SESSION_ID);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static(mcp_headers::LAST_EVENT_ID);
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Versions of 2025 and before that a client may name in a header.
@@ -220,7 +221,7 @@ impl Front {
         }
         if *method == "initialize" {
             // It would begin a session of 2025 on a connection that others share.
-            let refusal = Reply::error(code::METHOD_NOT_FOUND, "Method not found");
+            let refusal = Reply::unknown_method();
             return json(StatusCode::NOT_FOUND, refusal.to_message(&id));
         }
         let live = match self.0.sessions.shared(target, person, declared(params)) {
@@ -237,7 +238,7 @@ impl Front {
         let via = ClientSender::Stream(stream.clone()).within(headers);
         let reader = stream.read(None);
         take(&live, vec![body.clone()], via).await;
-        self.respond(reader, Form::Modern, headers).await
+        self.respond(reader, ResponseForm::Modern, headers).await
     }
 
     // ---- 2025
@@ -277,7 +278,7 @@ impl Front {
         if requests == 0 {
             return empty(StatusCode::ACCEPTED);
         }
-        let form = Form::legacy(headers, Some(live.keep(&stream)), requests == 1);
+        let form = ResponseForm::legacy(headers, Some(live.keep(&stream)), requests == 1);
         self.respond(reader, form, headers).await
     }
 
@@ -296,7 +297,7 @@ impl Front {
                 return json(StatusCode::SERVICE_UNAVAILABLE, error.to_message(&id));
             }
         };
-        let starting = Starting(Some(live.clone()));
+        let starting = StartingSession(Some(live.clone()));
         let stream = Stream::new(1).counted(&self.0.sessions.memory_of(person));
         let reader = stream.read(None);
         let via = ClientSender::Stream(stream).within(headers);
@@ -333,7 +334,7 @@ impl Front {
         target: Target<'_>,
         person: &Person,
         headers: &HeaderMap,
-    ) -> Result<Arc<Live>, Box<Response>> {
+    ) -> Result<Arc<LiveSession>, Box<Response>> {
         let Some(id) = header_text(headers, &SESSION)? else {
             let text = "Mcp-Session-Id is missing: begin with `initialize`";
             let refusal = failed(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, text);
@@ -375,7 +376,7 @@ impl Front {
         let Some(stream) = live.stream(number) else {
             return refuse(StatusCode::NOT_FOUND, "that stream is gone");
         };
-        let form = Form::legacy(headers, Some(number), false);
+        let form = ResponseForm::legacy(headers, Some(number), false);
         stream_of(stream.read(from), None, form)
     }
 
@@ -396,7 +397,7 @@ impl Front {
 
     /// Responds to a request: with JSON if the response is the first message and comes soon, else
     /// with a stream.
-    async fn respond(&self, reader: Reader, form: Form, headers: &HeaderMap) -> Response {
+    async fn respond(&self, reader: Reader, form: ResponseForm, headers: &HeaderMap) -> Response {
         let may_stream = accepts(headers, "text/event-stream");
         let may_be_json = form.may_be_json() && accepts(headers, "application/json");
         if !may_be_json {
@@ -449,7 +450,7 @@ fn charge_batch(asker: Option<&Asker>, body: &[u8]) -> Option<Response> {
 }
 
 /// Responds with a stream, which begins with a message that was read already.
-fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Response {
+fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: ResponseForm) -> Response {
     let mut begin = Vec::new();
     if let Some(id) = form.priming() {
         begin.extend_from_slice(format!("id: {id}\ndata: \n\n").as_bytes());
@@ -484,20 +485,20 @@ fn stream_of(reader: Reader, first: Option<(u64, Bytes)>, form: Form) -> Respons
 
 /// Passes messages to a session, which goes on with them if the request is dropped: whether that
 /// cancels anything is for the session to say.
-async fn take(live: &Live, messages: Vec<Bytes>, via: ClientSender) {
+async fn take(live: &LiveSession, messages: Vec<Bytes>, via: ClientSender) {
     live.service.take(messages, via).await;
 }
 
 /// A session until its handshake has succeeded; dropped before, it ends.
-struct Starting(Option<Arc<Live>>);
+struct StartingSession(Option<Arc<LiveSession>>);
 
-impl Starting {
+impl StartingSession {
     fn succeeded(mut self) {
         self.0 = None;
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartingSession {
     fn drop(&mut self) {
         if let Some(live) = self.0.take() {
             live.end();
@@ -507,7 +508,7 @@ impl Drop for Starting {
 
 /// The form of a response.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum ResponseForm {
     Legacy {
         /// The number of its stream, if the client may come back for it.
         stream: Option<u64>,
@@ -517,7 +518,7 @@ enum Form {
     Modern,
 }
 
-impl Form {
+impl ResponseForm {
     fn legacy(headers: &HeaderMap, stream: Option<u64>, has_one_response: bool) -> Self {
         let version = headers.get(&modern_headers::VERSION);
         Self::Legacy {

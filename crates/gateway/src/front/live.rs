@@ -20,7 +20,7 @@ use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::gateway::{Gateway, Upstream};
 use crate::memory::Account;
-use crate::observe::{Observer, Seen, UpstreamStatus};
+use crate::observe::{Observer, SessionSummary, UpstreamStatus};
 use crate::random;
 use crate::reply::Reply;
 use crate::session::{Person, Session};
@@ -80,9 +80,9 @@ pub(super) struct Sessions {
     /// Held while a session starts, so that each is counted by the next.
     starting: Mutex<()>,
     /// By id.
-    legacy: Mutex<HashMap<Box<str>, Arc<Live>>>,
+    legacy: Mutex<HashMap<Box<str>, Arc<LiveSession>>>,
     /// Clients of 2026-07-28 have none: those that are alike share one.
-    modern: Mutex<HashMap<Class, Arc<Live>>>,
+    modern: Mutex<HashMap<ClientClass, Arc<LiveSession>>>,
     shares: Shares<String>,
     /// Connections of principals to each server, by its name.
     connections: Mutex<HashMap<String, Shares<String>>>,
@@ -93,7 +93,7 @@ pub(super) struct Sessions {
 
 /// Which clients of 2026-07-28 an upstream cannot tell apart.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Class {
+pub(super) struct ClientClass {
     pub(super) route: String,
     pub(super) principal: String,
     pub(super) capabilities: Capabilities,
@@ -135,19 +135,22 @@ impl Service {
     /// Takes messages, which goes on if this future is dropped. Those that have to wait for a server
     /// take memory; without any, they are refused.
     pub(super) async fn take(&self, messages: Vec<Bytes>, via: ClientSender) {
-        let room = match self {
+        let reservation = match self {
             Self::One(session) if session.makes_clients_wait() => {
-                let Some(room) = session.memory.take(messages.iter().map(Bytes::len).sum()) else {
+                let Some(reservation) = session
+                    .memory
+                    .reserve(messages.iter().map(Bytes::len).sum())
+                else {
                     return session.refuse_all(&messages, &via);
                 };
-                Some(room)
+                Some(reservation)
             }
             // A union takes memory for each message that waits.
             Self::One(_) | Self::All(_) => None,
         };
         let service = self.clone();
         let mut taking = Box::pin(async move {
-            let _room = room;
+            let _reservation = reservation;
             for message in messages {
                 match &service {
                     Self::One(session) => session.from_client(message, &via).await,
@@ -200,7 +203,7 @@ impl Service {
 }
 
 /// A session, while it lasts.
-pub(super) struct Live {
+pub(super) struct LiveSession {
     pub(super) id: Box<str>,
     pub(super) route: String,
     pub(super) person: Person,
@@ -210,11 +213,11 @@ pub(super) struct Live {
     streams: Mutex<Streams>,
     used: Mutex<UnixTime>,
     stop: CancellationToken,
-    _places: Places,
+    _permits: SessionPermits,
 }
 
 /// What a session takes of its principal's shares until everything of it has ended.
-struct Places {
+struct SessionPermits {
     _session: Permit<String>,
     _connections: Vec<Permit<String>>,
 }
@@ -251,7 +254,7 @@ impl Sessions {
     }
 
     /// Finds a session. For another principal or on another route, it doesn't exist.
-    pub(super) fn find(&self, id: &str, route: &str, person: &Person) -> Option<Arc<Live>> {
+    pub(super) fn find(&self, id: &str, route: &str, person: &Person) -> Option<Arc<LiveSession>> {
         let live = self.legacy.lock().get(id).cloned()?;
         (live.route == route && live.person.principal == person.principal).then(|| {
             live.touch(self.now());
@@ -260,7 +263,7 @@ impl Sessions {
     }
 
     fn now(&self) -> UnixTime {
-        self.gateway.desk.asker.engine().now()
+        self.gateway.page_asker.asker.engine().now()
     }
 
     /// The memory of a principal.
@@ -273,9 +276,9 @@ impl Sessions {
         self: &Arc<Self>,
         target: Target<'_>,
         person: &Person,
-    ) -> Result<Arc<Live>, Reply> {
+    ) -> Result<Arc<LiveSession>, Reply> {
         let _turn = self.starting.lock();
-        let id = random::name::<32>(self.gateway.desk.asker.engine());
+        let id = random::name::<32>(self.gateway.page_asker.asker.engine());
         let live = self.start(
             target,
             person,
@@ -293,14 +296,14 @@ impl Sessions {
         target: Target<'_>,
         person: &Person,
         capabilities: Capabilities,
-    ) -> Result<Arc<Live>, Reply> {
-        let class = Class {
+    ) -> Result<Arc<LiveSession>, Reply> {
+        let class = ClientClass {
             route: target.name().to_owned(),
             principal: person.principal.clone(),
             capabilities,
         };
         let known = || self.modern.lock().get(&class).cloned();
-        let is_usable = |live: &Arc<Live>| !live.is_ending();
+        let is_usable = |live: &Arc<LiveSession>| !live.is_ending();
         if let Some(live) = known().filter(is_usable) {
             live.touch(self.now());
             return Ok(live);
@@ -329,25 +332,25 @@ impl Sessions {
         id: Box<str>,
         general: Stream,
         idle: Duration,
-    ) -> Result<Arc<Live>, Reply> {
+    ) -> Result<Arc<LiveSession>, Reply> {
         let client = ClientSender::Stream(general.clone());
-        let (places, service, upstream) = match target {
+        let (permits, service, upstream) = match target {
             Target::One(route) => {
-                let (places, upstream) = self.connect(route, person)?;
+                let (permits, upstream) = self.connect(route, person)?;
                 let session = Session::new(self.gateway.clone(), client, &upstream, person.clone());
-                (places, Service::One(session), Some(upstream))
+                (permits, Service::One(session), Some(upstream))
             }
             Target::All(routes) => {
-                let places = self.places(target, person)?;
+                let permits = self.permits(target, person)?;
                 let sources = routes
                     .iter()
                     .map(|route| self.circuits.guard(&self.gateway, route, person));
                 let sources = sources.collect();
                 let union = Union::new(self.gateway.clone(), client, sources, person.clone());
-                (places, Service::All(union), None)
+                (permits, Service::All(union), None)
             }
         };
-        let live = Arc::new(Live {
+        let live = Arc::new(LiveSession {
             id,
             route: target.name().to_owned(),
             person: person.clone(),
@@ -356,7 +359,7 @@ impl Sessions {
             streams: Mutex::default(),
             used: Mutex::new(self.now()),
             stop: self.stop.child_token(),
-            _places: places,
+            _permits: permits,
         });
         let (sessions, running) = (self.clone(), live.clone());
         self.tasks
@@ -365,13 +368,13 @@ impl Sessions {
     }
 
     /// Connects to an upstream for a session of its own.
-    fn connect(&self, route: &Route, person: &Person) -> Result<(Places, Upstream), Reply> {
+    fn connect(&self, route: &Route, person: &Person) -> Result<(SessionPermits, Upstream), Reply> {
         let name = &route.name;
         if !self.circuits.admits(name, person, self.now()) {
             let message = format!("the server {name:?} keeps ending; try again in a minute");
             return Err(Reply::failed(&message, "upstream_down"));
         }
-        let places = self.places(Target::One(route), person)?;
+        let permits = self.permits(Target::One(route), person)?;
         let upstream = (route.connect)().map_err(|error| {
             tracing::warn!(server = %name, %error, "the server cannot be started");
             let why = not_started(&error);
@@ -379,15 +382,15 @@ impl Sessions {
             let message = format!("the server {name:?} cannot be started: {error}");
             Reply::failed(&message, "upstream_unreachable")
         })?;
-        Ok((places, upstream))
+        Ok((permits, upstream))
     }
 
     /// Reserves a session for a principal; the longest idle one of its own gives way.
-    fn places(&self, target: Target<'_>, person: &Person) -> Result<Places, Reply> {
+    fn permits(&self, target: Target<'_>, person: &Person) -> Result<SessionPermits, Reply> {
         let principal = &person.principal;
         let mut connections = Vec::new();
         for route in target.routes() {
-            let on_route = |live: &&Arc<Live>| {
+            let on_route = |live: &&Arc<LiveSession>| {
                 live.person.principal == *principal && live.uses(route) && !live.is_ending()
             };
             if self.all().iter().filter(on_route).count() >= route.per_principal
@@ -397,7 +400,7 @@ impl Sessions {
                 let message = format!(
                     "too many connections to the server {name:?} are in use; try again later"
                 );
-                return Err(Reply::failed(&message, "busy"));
+                return Err(Reply::busy(&message));
             }
             // Twice, for those that are ending: a server may take its time for that.
             let mut all = self.connections.lock();
@@ -409,11 +412,12 @@ impl Sessions {
                 let message = format!(
                     "too many connections to the server {name:?} have not ended yet; try again later"
                 );
-                Reply::failed(&message, "busy")
+                Reply::busy(&message)
             })?);
         }
-        let busy = || Reply::failed("too many sessions are open; try again later", "busy");
-        let is_own = |live: &Arc<Live>| live.person.principal == *principal && !live.is_ending();
+        let busy = || Reply::busy("too many sessions are open; try again later");
+        let is_own =
+            |live: &Arc<LiveSession>| live.person.principal == *principal && !live.is_ending();
         if self.all().iter().filter(|live| is_own(live)).count()
             >= self.settings.sessions_per_principal
             && !self.evict(is_own)
@@ -421,13 +425,13 @@ impl Sessions {
             return Err(busy());
         }
         let session = self.shares.take(principal.clone()).map_err(|_| busy())?;
-        Ok(Places {
+        Ok(SessionPermits {
             _session: session,
             _connections: connections,
         })
     }
 
-    fn all(&self) -> Vec<Arc<Live>> {
+    fn all(&self) -> Vec<Arc<LiveSession>> {
         let mut all: Vec<_> = self.legacy.lock().values().cloned().collect();
         all.extend(self.modern.lock().values().cloned());
         all
@@ -435,7 +439,7 @@ impl Sessions {
 
     /// Ends the longest idle session of those that a predicate accepts. Returns whether there was
     /// one.
-    fn evict(&self, is_candidate: impl Fn(&Arc<Live>) -> bool) -> bool {
+    fn evict(&self, is_candidate: impl Fn(&Arc<LiveSession>) -> bool) -> bool {
         let all = self.all();
         let idle = all
             .iter()
@@ -450,7 +454,12 @@ impl Sessions {
         }
     }
 
-    async fn run(self: Arc<Self>, live: Arc<Live>, upstream: Option<Upstream>, idle: Duration) {
+    async fn run(
+        self: Arc<Self>,
+        live: Arc<LiveSession>,
+        upstream: Option<Upstream>,
+        idle: Duration,
+    ) {
         let mut upstream = upstream;
         let reading = async {
             match (&live.service, &mut upstream) {
@@ -495,13 +504,13 @@ impl Sessions {
     }
 
     /// Waits until a session has been idle for long enough. One that does something never is.
-    async fn idle(&self, live: &Live, idle: Duration) {
+    async fn idle(&self, live: &LiveSession, idle: Duration) {
         loop {
             let rest = live.used.lock().after(idle).since(self.now());
             if rest.is_zero() {
                 return;
             }
-            self.gateway.desk.asker.engine().sleep(rest).await;
+            self.gateway.page_asker.asker.engine().sleep(rest).await;
             if live.is_busy() {
                 live.touch(self.now());
             }
@@ -510,7 +519,7 @@ impl Sessions {
 
     /// What goes on behind a route.
     pub(super) fn status(&self, route: &str) -> UpstreamStatus {
-        let mut seen = Seen::default();
+        let mut summary = SessionSummary::default();
         for live in self.all() {
             if live.is_ending() {
                 continue;
@@ -518,14 +527,14 @@ impl Sessions {
             let Some(session) = live.service.session_with(&live.route, route) else {
                 continue;
             };
-            seen.sessions += 1;
-            seen.children += usize::from(session.upstream.is_child());
-            seen.era = session.upstream_era().or(seen.era);
+            summary.sessions += 1;
+            summary.children += usize::from(session.upstream.is_child());
+            summary.era = session.upstream_era().or(summary.era);
         }
-        seen.retry_at = self.circuits.open_until(route, self.now());
+        summary.retry_at = self.circuits.open_until(route, self.now());
         match &self.gateway.observer {
-            Some(observer) => observer.of(route).status(route, seen),
-            None => Observer::new().of(route).status(route, seen),
+            Some(observer) => observer.of(route).status(route, summary),
+            None => Observer::new().of(route).status(route, summary),
         }
     }
 
@@ -537,7 +546,7 @@ impl Sessions {
     }
 }
 
-impl Live {
+impl LiveSession {
     fn touch(&self, now: UnixTime) {
         *self.used.lock() = now;
     }

@@ -1,11 +1,9 @@
 //! The headers of 2026-07-28, which repeat parts of the body: whoever reads both compares them.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use entreat_wire::headers::{self, PARAM_PREFIX, decode, named_by};
+use http::{HeaderMap, HeaderName};
 
 use super::live::Service;
 use super::stream::{Next, Stream};
@@ -15,10 +13,9 @@ use crate::json::{RawObject, quoted};
 use crate::meta::{self, PROTOCOL};
 use crate::reply::{Reply, code};
 
-pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const PARAM_PREFIX: &str = "mcp-param-";
+pub(super) const VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
+const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+const NAME: HeaderName = HeaderName::from_static(headers::NAME);
 /// How long a server may take to list its tools before a call goes on without that, and how many
 /// pages of the list are read.
 const LISTING: Duration = Duration::from_secs(10);
@@ -31,11 +28,7 @@ pub(super) fn mismatch(headers: &HeaderMap, method: &str, params: &str) -> Optio
         .object("_meta")
         .and_then(|meta| meta.string(PROTOCOL));
     let version = version.unwrap_or_else(|| meta::VERSION.to_owned());
-    let name = match method {
-        "tools/call" | "prompts/get" => params.string("name"),
-        "resources/read" => params.string("uri"),
-        _ => None,
-    };
+    let name = named_by(method).and_then(|member| params.string(member));
     let expected = [
         (VERSION, Some(version)),
         (METHOD, Some(method.to_owned())),
@@ -45,7 +38,7 @@ pub(super) fn mismatch(headers: &HeaderMap, method: &str, params: &str) -> Optio
         let mut values = headers.get_all(&header).iter();
         let value = values
             .next()
-            .map(|value| value.to_str().ok().and_then(decoded));
+            .map(|value| value.to_str().ok().and_then(decode));
         let is_single = values.next().is_none();
         let fits = match (&expected, value) {
             (Some(expected), Some(Some(value))) => is_single && value == *expected,
@@ -88,9 +81,8 @@ pub(super) async fn param_mismatch(
     }
     let (session, own_name) = service.session_of_tool(&tool)?;
     let arguments = params.object("arguments").unwrap_or_default();
-    let decoded = |value: &HeaderValue| Some(decoded(value.to_str().ok()?)?.into_owned());
     let known = &session.param_headers;
-    let mismatch = known.mismatch(&own_name, &arguments, headers, decoded)?;
+    let mismatch = known.mismatch(&own_name, &arguments, headers)?;
     Some(Reply::error(code::HEADER_MISMATCH, &mismatch))
 }
 
@@ -122,21 +114,6 @@ async fn list_tools(service: &Service, call: &RawObject<'_>) {
             Some(cursor) => params.set("cursor", quoted(&cursor)),
             None => return,
         }
-    }
-}
-
-/// Decodes the value of a header; `None` if it only looks encoded.
-fn decoded(value: &str) -> Option<Cow<'_, str>> {
-    let value = value.trim_matches([' ', '\t']);
-    let encoded = value
-        .strip_prefix("=?base64?")
-        .and_then(|rest| rest.strip_suffix("?="));
-    match encoded {
-        Some(encoded) => {
-            let bytes = STANDARD.decode(encoded).ok()?;
-            String::from_utf8(bytes).ok().map(Cow::Owned)
-        }
-        None => Some(Cow::Borrowed(value)),
     }
 }
 

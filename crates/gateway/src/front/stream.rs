@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::envelope::{Envelope, Kind};
 use crate::json::RawObject;
-use crate::memory::{Account, Growing};
+use crate::memory::{Account, QueueReservation};
 
 /// How many messages wait before those that need not arrive give way.
 const MANY: usize = 256;
@@ -59,7 +59,7 @@ struct Queue {
     is_abandoned: bool,
     when_abandoned: Vec<Box<dyn FnOnce() + Send>>,
     /// The memory of what is kept and what waits.
-    memory: Growing,
+    memory: QueueReservation,
 }
 
 /// What a response body gets next.
@@ -98,7 +98,7 @@ impl Stream {
 
     /// Counts what the stream holds towards the memory of a principal.
     pub(crate) fn counted(self, memory: &Account) -> Self {
-        self.change(|queue| queue.memory = Growing::of(memory.clone()));
+        self.change(|queue| queue.memory = QueueReservation::of(memory.clone()));
         self
     }
 
@@ -229,7 +229,7 @@ impl Queue {
         }
         let bytes = self.waiting.bytes + message.len();
         if bytes > MAX_BYTES || !self.memory.resize(bytes + self.kept_bytes) {
-            self.memory.tell_unread();
+            self.memory.log_unread();
             self.is_closed = true;
             self.waiting = Waiting::default();
             self.memory.resize(self.kept_bytes);

@@ -10,7 +10,7 @@ use crate::call::{Call, ProgressNote};
 use crate::envelope::{self, RawId};
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
-use crate::memory::Room;
+use crate::memory::Reservation;
 use crate::session::Session;
 
 /// How many log messages a call keeps between its rounds, and how large each may be.
@@ -37,7 +37,7 @@ pub(super) struct Reports {
 }
 
 /// The parameters of a report, and their memory.
-type Report = (String, Room);
+type Report = (String, Reservation);
 
 impl Reports {
     /// Those of a call with a log level; one that is not known means all messages.
@@ -143,10 +143,10 @@ impl Session {
     /// A report as it is kept until the next round, if it is short and there is memory for it.
     fn kept_report(&self, params: &str) -> Option<Report> {
         let is_short = params.len() <= MAX_REPORT;
-        let room = is_short
-            .then(|| self.memory.take_spare(params.len()))
+        let reservation = is_short
+            .then(|| self.memory.reserve_leaving_spare(params.len()))
             .flatten()?;
-        Some((params.to_owned(), room))
+        Some((params.to_owned(), reservation))
     }
 
     /// Delivers what a call has reported between its rounds.

@@ -12,11 +12,11 @@ use futures_util::future::join_all;
 
 use super::{Noted, Stage, lowered_params, requires_urls};
 use crate::ask::{Question, answer};
-use crate::envelope::Envelope;
-use crate::face::Face;
+use crate::envelope::params_of;
 use crate::flow::Flow;
 use crate::json::{RawObject, quoted};
-use crate::reply::Reply;
+use crate::recipient::Recipient;
+use crate::reply::{Reply, action_in};
 use crate::session::{Session, params_with_token};
 use crate::visits::required_urls;
 
@@ -30,7 +30,7 @@ impl Session {
         stage: Stage,
     ) -> Reply {
         let mut reply = match stage {
-            Stage::Held(gate) => match Box::pin((*gate).pass(&Face::of(flow))).await {
+            Stage::Held(gate) => match Box::pin((*gate).pass(&Recipient::of_flow(flow))).await {
                 Ok(()) => Box::pin(self.call_first(flow, message)).await,
                 Err(refusal) => return refusal,
             },
@@ -74,9 +74,7 @@ impl Session {
 
     /// Sends a call to the server under an id of ours.
     async fn call_again(self: &Arc<Self>, flow: &Arc<Flow>, message: &Bytes) -> Reply {
-        let envelope = Envelope::read(message).ok();
-        let params = envelope.and_then(|envelope| envelope.params());
-        let object = RawObject::parse(params.unwrap_or("{}")).unwrap_or_default();
+        let object = RawObject::parse(params_of(message)).unwrap_or_default();
         let meta = object.parsed_object("_meta");
         let has_token = meta
             .as_ref()
@@ -110,7 +108,7 @@ impl Session {
         if urls.is_empty() {
             return Err(not_visited(error));
         }
-        let face = Face::of(flow);
+        let recipient = Recipient::of_flow(flow);
         let asked = urls.iter().map(|url| {
             let is_allowed = allowed.contains(&url.url);
             let request = ElicitRequest::url(&url.message, &url.url, None);
@@ -119,19 +117,19 @@ impl Session {
                 raw: request.clone().into_params().to_string(),
                 request,
             };
-            let face = &face;
+            let recipient = &recipient;
             async move {
                 if !is_allowed {
-                    let result = match answer(face, &question).await {
+                    let result = match answer(recipient, &question).await {
                         Reply::Result(result) => result,
                         error @ Reply::Error(_) => return Err(error),
                     };
-                    let action = RawObject::parse(&result).and_then(|it| it.string("action"));
+                    let action = action_in(&result);
                     if action.is_none_or(|action| action != "accept") {
                         return Err(not_visited(error));
                     }
                 }
-                let _open = face.page_opened();
+                let _open = recipient.page_opened();
                 let reported = async {
                     let is_reported = match visited {
                         Some(visited) => visited.await.is_ok(),
@@ -146,7 +144,7 @@ impl Session {
                 tokio::select! {
                     biased;
                     () = reported => {}
-                    () = face.sleep(face.settings().hold) => {}
+                    () = recipient.sleep(recipient.settings().hold) => {}
                 }
                 Ok(())
             }

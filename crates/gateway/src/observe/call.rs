@@ -9,7 +9,7 @@ use memchr::memmem::find;
 use parking_lot::Mutex;
 
 use super::span::CallSpan;
-use super::{Held, Observed};
+use super::{GaugeGuard, Observed};
 use crate::call::Method;
 use crate::envelope::{Envelope, Kind};
 use crate::json::RawObject;
@@ -94,8 +94,8 @@ struct State {
     /// Whether the response is a link.
     is_linked: bool,
     is_over: bool,
-    open: Option<Held>,
-    parked: Option<Held>,
+    open: Option<GaugeGuard>,
+    parked: Option<GaugeGuard>,
 }
 
 impl CallWatch {
@@ -107,7 +107,7 @@ impl CallWatch {
     ) -> Self {
         let open = observed
             .clone()
-            .map(|observed| Held::new(observed, |figures| &figures.open));
+            .map(|observed| GaugeGuard::new(observed, |metrics| &metrics.open));
         Self {
             state: Mutex::new(State {
                 since: Some(engine.elapsed()),
@@ -145,7 +145,7 @@ impl CallWatch {
             drop(
                 state
                     .parked
-                    .replace(Held::new(observed, |figures| &figures.parked)),
+                    .replace(GaugeGuard::new(observed, |metrics| &metrics.parked)),
             );
         }
     }
@@ -164,7 +164,7 @@ impl CallWatch {
         };
         state.leave(now);
         if let Some(observed) = &self.observed {
-            observed.figures.added(state.added);
+            observed.metrics.added(state.added);
         }
         self.end(&mut state, outcome);
     }
@@ -174,7 +174,7 @@ impl CallWatch {
         drop(state.open.take());
         state.span.end(outcome);
         if let Some(observed) = &self.observed {
-            observed.figures.called(self.method, outcome);
+            observed.metrics.called(self.method, outcome);
         }
     }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use memchr::memmem::find;
 
-use super::{Held, Observed};
-use crate::desk::Decided;
+use super::{GaugeGuard, Observed};
 use crate::json::RawObject;
-use crate::reply::Reply;
+use crate::page_asker::PageDecision;
+use crate::reply::{Reply, action_in};
 
 /// How a question reached a person, at last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Way {
 
 /// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum QuestionOutcome {
     Accept,
     Decline,
     Cancel,
@@ -64,7 +64,7 @@ impl Way {
     }
 }
 
-impl Answered {
+impl QuestionOutcome {
     pub(super) const COUNT: usize = 7;
 
     pub(super) fn as_str(self) -> &'static str {
@@ -82,7 +82,7 @@ impl Answered {
     fn of(reply: &Reply) -> Self {
         match reply {
             Reply::Result(result) => {
-                let action = RawObject::parse(result).and_then(|result| result.string("action"));
+                let action = action_in(result);
                 match action.as_deref() {
                     Some("accept") => Self::Accept,
                     Some("decline") => Self::Decline,
@@ -99,17 +99,17 @@ impl Answered {
 }
 
 /// Looks at one question until its end.
-pub(crate) struct Asking {
+pub(crate) struct QuestionWatch {
     observed: Option<Arc<Observed>>,
     way: AtomicU8,
-    _open: Option<Held>,
+    _open: Option<GaugeGuard>,
 }
 
-impl Asking {
+impl QuestionWatch {
     pub(crate) fn new(observed: Option<Arc<Observed>>) -> Self {
         let open = observed
             .clone()
-            .map(|observed| Held::new(observed, |figures| &figures.questions_open));
+            .map(|observed| GaugeGuard::new(observed, |metrics| &metrics.questions_open));
         Self {
             observed,
             way: AtomicU8::new(Way::None as u8),
@@ -124,38 +124,38 @@ impl Asking {
 
     /// Notes what the server gets.
     pub(crate) fn ended(mut self, reply: &Reply) {
-        self.count(Answered::of(reply));
+        self.count(QuestionOutcome::of(reply));
     }
 
     /// Notes how the person decided, if the question reached one.
-    pub(crate) fn decided(mut self, decided: Option<&Decided>) {
+    pub(crate) fn decided(mut self, decided: Option<&PageDecision>) {
         self.count(match decided {
-            Some(Decided::Answered(_)) => Answered::Accept,
-            Some(Decided::Declined) => Answered::Decline,
-            Some(Decided::Cancelled) => Answered::Cancel,
-            Some(Decided::TimedOut) => Answered::Timeout,
-            Some(Decided::Withdrawn) => Answered::Withdrawn,
-            Some(Decided::Invalid) | None => Answered::Error,
+            Some(PageDecision::Answered(_)) => QuestionOutcome::Accept,
+            Some(PageDecision::Declined) => QuestionOutcome::Decline,
+            Some(PageDecision::Cancelled) => QuestionOutcome::Cancel,
+            Some(PageDecision::TimedOut) => QuestionOutcome::Timeout,
+            Some(PageDecision::Withdrawn) => QuestionOutcome::Withdrawn,
+            Some(PageDecision::Invalid) | None => QuestionOutcome::Error,
         });
     }
 
     /// Notes that the client answers it by itself.
     pub(crate) fn passed(mut self) {
-        self.count(Answered::Passed);
+        self.count(QuestionOutcome::Passed);
     }
 
-    fn count(&mut self, answered: Answered) {
+    fn count(&mut self, answered: QuestionOutcome) {
         if let Some(observed) = self.observed.take() {
             let way = usize::from(self.way.load(Ordering::Relaxed));
             let way = Way::ALL.get(way).copied().unwrap_or(Way::None);
-            observed.figures.asked(way, answered);
+            observed.metrics.asked(way, answered);
         }
     }
 }
 
-impl Drop for Asking {
+impl Drop for QuestionWatch {
     fn drop(&mut self) {
-        self.count(Answered::Withdrawn);
+        self.count(QuestionOutcome::Withdrawn);
     }
 }
 
@@ -165,14 +165,17 @@ mod tests {
 
     #[test]
     fn the_end_of_a_question_is_told_by_the_reply() {
-        let of = |result: &str| Answered::of(&Reply::Result(result.to_owned()));
-        assert_eq!(of(r#"{"action":"accept","content":{}}"#), Answered::Accept);
-        assert_eq!(of(r#"{"action":"decline"}"#), Answered::Decline);
-        assert_eq!(of("{}"), Answered::Error);
-        let failed = Answered::of(&Reply::failed("nobody answered in time", "timeout"));
-        assert_eq!(failed, Answered::Timeout);
-        let failed = Answered::of(&Reply::failed("no", "not_shown"));
-        assert_eq!(failed, Answered::Error);
+        let of = |result: &str| QuestionOutcome::of(&Reply::Result(result.to_owned()));
+        assert_eq!(
+            of(r#"{"action":"accept","content":{}}"#),
+            QuestionOutcome::Accept
+        );
+        assert_eq!(of(r#"{"action":"decline"}"#), QuestionOutcome::Decline);
+        assert_eq!(of("{}"), QuestionOutcome::Error);
+        let failed = QuestionOutcome::of(&Reply::failed("nobody answered in time", "timeout"));
+        assert_eq!(failed, QuestionOutcome::Timeout);
+        let failed = QuestionOutcome::of(&Reply::failed("no", "not_shown"));
+        assert_eq!(failed, QuestionOutcome::Error);
     }
 
     #[test]

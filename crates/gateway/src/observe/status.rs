@@ -89,7 +89,7 @@ pub struct ToolsStatus {
 
 /// What the sessions of an upstream show of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SessionSummary {
     pub(crate) sessions: usize,
     pub(crate) children: usize,
     /// The version of one that has spoken.
@@ -99,8 +99,8 @@ pub(crate) struct Seen {
 
 impl Observed {
     /// The state of an upstream with this name.
-    pub(crate) fn status(&self, name: &str, seen: Seen) -> UpstreamStatus {
-        self.note_era(seen.era);
+    pub(crate) fn status(&self, name: &str, summary: SessionSummary) -> UpstreamStatus {
+        self.note_era(summary.era);
         let tools = self.pins.lock().as_ref().map(|pins| ToolsStatus {
             pin: match pins.mode() {
                 PinMode::Warn => "warn",
@@ -112,20 +112,22 @@ impl Observed {
         UpstreamStatus {
             name: name.to_owned(),
             version: self.version(),
-            state: match seen {
-                Seen { sessions: 1.., .. } => UpstreamState::Running,
-                Seen {
+            state: match summary {
+                SessionSummary { sessions: 1.., .. } => UpstreamState::Running,
+                SessionSummary {
                     retry_at: Some(_), ..
                 } => UpstreamState::CircuitOpen,
-                Seen { .. } if self.is_down.load(Ordering::Relaxed) => UpstreamState::Down,
-                Seen { .. } => UpstreamState::Idle,
+                SessionSummary { .. } if self.is_down.load(Ordering::Relaxed) => {
+                    UpstreamState::Down
+                }
+                SessionSummary { .. } => UpstreamState::Idle,
             },
-            retry_at: seen.retry_at,
-            sessions: seen.sessions,
-            children: seen.children,
-            calls: self.figures.open.count(),
-            parked: self.figures.parked.count(),
-            questions: self.figures.questions_open.count(),
+            retry_at: summary.retry_at,
+            sessions: summary.sessions,
+            children: summary.children,
+            calls: self.metrics.open.count(),
+            parked: self.metrics.parked.count(),
+            questions: self.metrics.questions_open.count(),
             last_error: self.last_error.lock().clone(),
             tools,
         }

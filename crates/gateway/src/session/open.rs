@@ -11,10 +11,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{ClientInfo, Pair, Session};
 use crate::call::Call;
+use crate::cancellation::Cancellation;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, RawId};
 use crate::json::{RawObject, quoted};
-use crate::kept::Given;
+use crate::lost_answers::DeliveredAnswer;
 use crate::reply::Reply;
 use crate::trust::Clients;
 
@@ -155,8 +156,7 @@ impl Session {
             let mut guard = guard;
             let reply = response.await;
             guard.id = None;
-            reply
-                .unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+            reply.unwrap_or_else(|_| Reply::upstream_exited_meanwhile())
         }
     }
 
@@ -166,6 +166,11 @@ impl Session {
     }
 
     /// Answers a call, and forgets it.
+    pub(crate) fn reply(&self, call: &Arc<Call>, reply: &Reply) {
+        self.respond(call, reply.to_message(&call.id).into());
+    }
+
+    /// Passes the response to a call, and forgets the call.
     pub(crate) fn respond(&self, call: &Arc<Call>, message: Bytes) {
         self.close_call_of(call);
         if let Some(message) = call.finish(message) {
@@ -260,32 +265,32 @@ impl Session {
     }
 
     /// Notes an answer that the server gets, on all calls that it may belong to.
-    pub(crate) fn note_answer(&self, given: Arc<Given>) {
+    pub(crate) fn note_answer(&self, answer: Arc<DeliveredAnswer>) {
         for flow in self.lowered.open_calls() {
-            flow.note_answer(given.clone());
+            flow.note_answer(answer.clone());
         }
         for call in self.open_calls() {
-            call.note_answer(given.clone());
+            call.note_answer(answer.clone());
         }
         // If there are none, nothing else can be lost.
-        self.end_answers(vec![given]);
+        self.end_answers(vec![answer]);
     }
 
     /// Notes how a call has ended on which the server got these answers.
-    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<Given>>) {
+    pub(crate) fn answers_used(&self, reply: &Reply, answers: Vec<Arc<DeliveredAnswer>>) {
         if reply.is_lost() {
-            for given in &answers {
-                given.lose();
+            for answer in &answers {
+                answer.lose();
             }
         }
         self.end_answers(answers);
     }
 
     /// Notes that a call has ended on which the server got these answers.
-    pub(crate) fn end_answers(&self, answers: Vec<Arc<Given>>) {
+    pub(crate) fn end_answers(&self, answers: Vec<Arc<DeliveredAnswer>>) {
         if !answers.is_empty() {
-            let kept = self.desk.kept.clone();
-            self.spawn(async move { kept.ended(answers).await });
+            let lost_answers = self.page_asker.lost_answers.clone();
+            self.spawn(async move { lost_answers.ended(answers).await });
         }
     }
 
@@ -325,7 +330,7 @@ impl Session {
         let id = {
             let mut state = self.state.lock();
             if state.has_ended {
-                return Reply::failed("the server has exited", "upstream_exited");
+                return Reply::upstream_exited();
             }
             let id = state.mint();
             state.requests.insert(id.clone(), Pending::Own(sender));
@@ -377,7 +382,7 @@ impl Session {
             () = unread => return Reply::unread(),
         };
         guard.id = None;
-        reply.unwrap_or_else(|_| Reply::failed("the client is gone", "client_gone"))
+        reply.unwrap_or_else(|_| Reply::client_gone())
     }
 
     /// Notes that a URL was visited, as its server reports. Returns whether somebody here waits
@@ -507,11 +512,11 @@ impl State {
 
     pub(super) fn note(&mut self, call: &Arc<Call>) -> Result<u64, Reply> {
         if self.requests.len() >= MAX_OPEN {
-            return Err(Reply::failed("too many requests are open", "busy"));
+            return Err(Reply::too_many_requests());
         }
         let calls = self.by_client_id.entry(call.id.clone()).or_default();
         if calls.len() >= MAX_SAME_ID {
-            return Err(Reply::failed("too many requests have this id", "busy"));
+            return Err(Reply::busy("too many requests have this id"));
         }
         self.next += 1;
         let seq = self.next;
@@ -539,7 +544,7 @@ impl State {
 
     pub(super) fn open(&mut self, call: &Arc<Call>) -> Result<RawId, Reply> {
         if self.has_ended {
-            return Err(Reply::failed("the server has exited", "upstream_exited"));
+            return Err(Reply::upstream_exited());
         }
         let seq = self.note(call)?;
         let passes = call.id.is_plain() && !self.requests.contains_key(&call.id);
@@ -608,16 +613,12 @@ impl Drop for RequestGuard<'_> {
         if self.session.state.lock().requests.remove(&id).is_none() {
             return;
         }
-        let pair = self.session.state.lock().pair;
-        let is_modern = matches!(pair, Pair::Modern | Pair::Raised);
-        if is_modern && self.session.upstream_url.is_some() {
+        if self.session.cancels_by_closing() {
             self.session.upstream.abandon(&id);
         } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let upstream = self.session.upstream.clone();
             runtime.spawn(async move {
-                let params = format!(r#"{{"requestId":{id}}}"#);
-                let message = envelope::notification("notifications/cancelled", &params);
-                upstream.send(message).await;
+                upstream.send(Cancellation::of(&id).to_message()).await;
             });
         }
     }
@@ -636,9 +637,7 @@ impl Drop for PushGuard<'_> {
             return;
         };
         if self.session.state.lock().pushes.remove(&id).is_some() {
-            let params = format!(r#"{{"requestId":{id}}}"#);
-            let message = envelope::notification("notifications/cancelled", &params);
-            self.client.push(message);
+            self.client.push(Cancellation::of(&id).to_message());
         }
     }
 }

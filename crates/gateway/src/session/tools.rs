@@ -61,9 +61,11 @@ impl Session {
 
     async fn list_tools(self: &Arc<Self>, pair: Pair) {
         let mut params = "{}".to_owned();
-        let modern = matches!(pair, Pair::Modern | Pair::Raised).then(|| self.stamp());
+        let modern = matches!(pair, Pair::Modern | Pair::Raised).then(|| self.client_meta());
         for _ in 0..MAX_PAGES {
-            let stamped = modern.as_ref().map(|stamp| stamp.on(&params));
+            let stamped = modern
+                .as_ref()
+                .map(|client_meta| client_meta.applied_to(&params));
             let listing = self.request("tools/list", stamped.as_deref().unwrap_or(&params));
             let Reply::Result(page) = listing.await else {
                 return;

@@ -24,7 +24,7 @@ pub use launch::{LAUNCH, exec_bound_to_parent};
 use self::group::Group;
 use super::lines::{Line, LineSource, Outbox, Overlong};
 use super::{Closed, Failure, UpstreamEvent, refusal, too_many_values};
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 
 /// How long a server may take to exit once its stdin is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -78,7 +78,7 @@ impl Child {
             noise: sink,
             life: handle.life.clone(),
             handle: handle.clone(),
-            told: Seldom::default(),
+            told: LineThrottle::default(),
             is_closed: false,
         };
         Ok((ChildSender(handle), receiver))
@@ -97,7 +97,7 @@ pub struct ChildReceiver {
     noise: Stderr,
     life: watch::Receiver<Life>,
     handle: Arc<Handle>,
-    told: Seldom,
+    told: LineThrottle,
     is_closed: bool,
 }
 

@@ -9,7 +9,7 @@ use entreat_core::jiff::Timestamp;
 use serde_json::Value;
 
 use super::redact::redact;
-use super::{Direction, Seen, Side};
+use super::{Direction, Side, TracedMessage};
 use crate::envelope::{Envelope, Kind};
 use crate::json::quoted;
 
@@ -36,11 +36,11 @@ struct Request {
 
 impl Lines {
     /// The line for a message.
-    pub(super) fn of(&mut self, seen: &Seen) -> String {
-        let (side, direction) = (seen.side, seen.direction);
+    pub(super) fn of(&mut self, message: &TracedMessage) -> String {
+        let (side, direction) = (message.side, message.direction);
         let mut line = format!(
             r#"{{"time":"{}","side":"{}","direction":"{}""#,
-            time(seen.at),
+            time(message.at),
             match side {
                 Side::Client => "client",
                 Side::Server => "server",
@@ -51,9 +51,9 @@ impl Lines {
             }
         );
         // Writing to a string cannot fail.
-        match Envelope::read(&seen.text).map(|envelope| envelope.kind) {
+        match Envelope::read(&message.text).map(|envelope| envelope.kind) {
             Ok(Kind::Request { id, method, .. }) => {
-                self.note(side, direction, id, seen.elapsed, &method);
+                self.note(side, direction, id, message.elapsed, &method);
                 let _ = write!(line, r#","kind":"request","method":{}"#, quoted(&method));
                 write_id(&mut line, id);
             }
@@ -73,7 +73,7 @@ impl Lines {
                 }
                 write_id(&mut line, id);
                 if let Some(request) = &request {
-                    let took = seen.elapsed.saturating_sub(request.at);
+                    let took = message.elapsed.saturating_sub(request.at);
                     let millis = took.as_secs_f64() * 1e3;
                     let _ = write!(line, r#","durationMs":{millis:.3}"#);
                 }
@@ -81,9 +81,9 @@ impl Lines {
             Ok(Kind::Batch) => line.push_str(r#","kind":"batch""#),
             Err(_) => line.push_str(r#","kind":"unreadable""#),
         }
-        let _ = write!(line, r#","size":{}"#, seen.text.len());
-        if seen.text.len() <= MAX_SHOWN
-            && let Ok(mut message) = serde_json::from_slice::<Value>(&seen.text)
+        let _ = write!(line, r#","size":{}"#, message.text.len());
+        if message.text.len() <= MAX_SHOWN
+            && let Ok(mut message) = serde_json::from_slice::<Value>(&message.text)
         {
             redact(&mut message);
             let _ = write!(line, r#","message":{message}"#);
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn line(lines: &mut Lines, side: Side, direction: Direction, ms: u64, text: &str) -> Value {
-        let line = lines.of(&Seen {
+        let line = lines.of(&TracedMessage {
             at: UnixTime::from_millis(1_800_000_000_000 + ms),
             elapsed: Duration::from_millis(ms),
             side,

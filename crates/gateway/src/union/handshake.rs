@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::member::{Status, Up};
+use super::member::{ConnectedMember, Status};
 use super::{LISTS, Union};
 use crate::json::{RawObject, quoted};
 use crate::meta;
@@ -76,7 +76,7 @@ impl Union {
             let status = member.status.borrow().clone();
             let text = match status {
                 Status::Up(up) => {
-                    let text = up.about.instructions.clone();
+                    let text = up.description.instructions.clone();
                     known.push(up);
                     text
                 }
@@ -129,16 +129,17 @@ impl Union {
 
 /// What upstreams can do together. Of those that are missing nobody knows, and a client that is
 /// told of a capability later never learns of it.
-fn together(known: &[Arc<Up>], is_partial: bool) -> Value {
+fn together(known: &[Arc<ConnectedMember>], is_partial: bool) -> Value {
     let mut all = Map::new();
-    let has = |name: &str| known.iter().any(|up| up.about.has(name));
+    let has = |name: &str| known.iter().any(|up| up.description.has(name));
     for list in LISTS {
         if has(list) || is_partial {
             // Deliverable in any case: upstreams come and go.
             all.insert(list.to_owned(), json!({"listChanged": true}));
         }
     }
-    let subscribes = |up: &Arc<Up>| up.about.capabilities["resources"]["subscribe"] == true;
+    let subscribes =
+        |up: &Arc<ConnectedMember>| up.description.capabilities["resources"]["subscribe"] == true;
     if known.iter().any(subscribes)
         && let Some(resources) = all.get_mut("resources")
     {
@@ -151,7 +152,7 @@ fn together(known: &[Arc<Up>], is_partial: bool) -> Value {
     }
     let apps = known
         .iter()
-        .find_map(|up| up.about.capabilities["extensions"].get(APPS));
+        .find_map(|up| up.description.capabilities["extensions"].get(APPS));
     if let Some(apps) = apps {
         all.insert("extensions".to_owned(), json!({APPS: apps}));
     }

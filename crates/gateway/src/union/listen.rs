@@ -5,14 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
-use super::member::Up;
+use super::member::ConnectedMember;
+use super::member_sender::{MemberContext, MemberSender};
 use super::open::OpenRequest;
-use super::part::{Part, PartSender};
 use super::{LISTS, Union};
+use crate::cancellation::Cancellation;
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::json::RawObject;
@@ -23,8 +25,7 @@ use crate::reply::Reply;
 const MAX_WAITING: usize = 256;
 const MAX_WAITING_BYTES: usize = 256 << 10;
 /// The pauses before a stream to an upstream that has ended is opened again.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
 
 /// A stream of notifications.
 pub(super) struct Listen {
@@ -47,7 +48,7 @@ struct State {
     waiting_bytes: usize,
     /// The resources that are watched.
     uris: BTreeSet<String>,
-    pauses: HashMap<usize, Duration>,
+    pauses: HashMap<usize, Backoff>,
     is_over: bool,
 }
 
@@ -119,18 +120,17 @@ impl Listen {
     }
 
     /// One upstream's part of the stream has ended: it is opened again after a while.
-    pub(super) fn ended(self: &Arc<Self>, part: &Part) {
+    pub(super) fn ended(self: &Arc<Self>, context: &MemberContext) {
         self.acknowledge(Vec::new());
-        let index = part.index;
+        let index = context.index;
         let pause = {
             let mut state = self.state.lock();
-            let pause = state.pauses.entry(index).or_insert(FIRST_PAUSE);
-            std::mem::replace(pause, (*pause * 2).min(LONGEST_PAUSE))
+            state.pauses.entry(index).or_insert(PAUSES).next_pause()
         };
         let Some(union) = self.union.upgrade() else {
             return;
         };
-        let session = part.session.get().cloned().unwrap_or_default();
+        let session = context.session.get().cloned().unwrap_or_default();
         let listen = self.clone();
         let again = union.clone();
         union.spawn(async move {
@@ -194,8 +194,8 @@ impl Union {
                 () = open.cancelled.cancelled() => listen.client.forgo(),
                 () = super::until(abandoned) => {}
                 () = union.stop.cancelled() => {
-                    let ended = Reply::failed("the session has ended", "ended");
-                    listen.client.respond(ended.to_message(&listen.id));
+                    let ended = Reply::session_ended();
+                    listen.client.reply(&listen.id, &ended);
                 }
                 () = work => {}
             }
@@ -209,13 +209,13 @@ impl Union {
     }
 
     /// Opens one upstream's part of a stream. Returns whether it has one.
-    pub(super) async fn extend(&self, up: &Up, listen: &Arc<Listen>) -> bool {
+    pub(super) async fn extend(&self, up: &ConnectedMember, listen: &Arc<Listen>) -> bool {
         if listen.state.lock().is_over {
             return false;
         }
         let mut filter = Map::new();
         for list in LISTS {
-            if listen.wants(list) && up.about.has(list) {
+            if listen.wants(list) && up.description.has(list) {
                 filter.insert(format!("{list}ListChanged"), true.into());
             }
         }
@@ -224,7 +224,7 @@ impl Union {
         let uris = uris.into_iter().flatten().filter_map(Value::as_str);
         let own = uris.filter_map(|uri| {
             let (index, uri) = self.labels.owner(uri)?;
-            (index == up.part.index).then_some(uri)
+            (index == up.context.index).then_some(uri)
         });
         let own: Vec<String> = own.collect();
         if !own.is_empty() {
@@ -245,10 +245,10 @@ impl Union {
             listens.push((id.clone(), Arc::downgrade(listen)));
         }
         listen.missing.send_modify(|missing| *missing += 1);
-        let sender = PartSender::listening(up.part.clone(), listen.clone());
+        let sender = MemberSender::listening(up.context.clone(), listen.clone());
         let request = envelope::request(&id, "subscriptions/listen", &params.to_string());
         up.session
-            .from_client(request.into(), &ClientSender::Part(sender))
+            .from_client(request.into(), &ClientSender::Member(sender))
             .await;
         true
     }
@@ -265,14 +265,14 @@ impl Union {
                 !is_it && other.strong_count() > 0
             });
             for id in ids {
-                up.cancel(&id).await;
+                up.cancel(&Cancellation::of(&id)).await;
             }
         }
     }
 
     /// Tells the client that the lists of an upstream may have changed.
-    pub(super) fn announce(&self, up: &Up) {
-        for list in LISTS.into_iter().filter(|list| up.about.has(list)) {
+    pub(super) fn announce(&self, up: &ConnectedMember) {
+        for list in LISTS.into_iter().filter(|list| up.description.has(list)) {
             let method = format!("notifications/{list}/list_changed");
             if self.is_modern() {
                 for listen in self.listens.lock().iter().filter(|it| it.wants(list)) {

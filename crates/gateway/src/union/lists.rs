@@ -10,15 +10,15 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
 use super::Union;
-use super::member::{Status, Up};
+use super::member::{ConnectedMember, Status};
 use super::names::labelled;
-use super::rewrite::Words;
+use super::rewrite::Rewriter;
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::json::{RawObject, quoted};
 use crate::links::{self, RESUME};
 use crate::log::cut;
-use crate::memory::{Growing, Room};
+use crate::memory::{QueueReservation, Reservation};
 use crate::modern::declared;
 use crate::reply::{Reply, code, error_code};
 
@@ -92,7 +92,7 @@ pub(super) struct MergedList {
     /// Its entries by name or URI, in their order.
     entries: BTreeMap<String, String>,
     /// Their memory, for as long as anybody reads the list.
-    _room: Room,
+    _reservation: Reservation,
 }
 
 type Merged = Arc<MergedList>;
@@ -100,7 +100,7 @@ type Merged = Arc<MergedList>;
 /// What one upstream has listed, and the memory of that while it is merged.
 struct Listed {
     entries: Vec<String>,
-    memory: Growing,
+    memory: QueueReservation,
 }
 
 /// Lists of which a client has not read all pages.
@@ -134,7 +134,7 @@ impl Union {
             None | Some("null") => None,
             Some(_) => match object.string("cursor").as_deref().and_then(read_cursor) {
                 Some(after) => Some(after),
-                None => return Reply::error(code::INVALID_PARAMS, "the cursor is not valid"),
+                None => return Reply::invalid_params("the cursor is not valid"),
             },
         };
         let unread = after.as_ref().and_then(|_| self.unread.get(list));
@@ -197,7 +197,7 @@ impl Union {
             let params = &params;
             async move {
                 let read = match status {
-                    Status::Up(up) if !up.about.has(list.capability()) => Ok(self.nothing()),
+                    Status::Up(up) if !up.description.has(list.capability()) => Ok(self.nothing()),
                     Status::Up(up) => {
                         let reading = self.read_all(&up, list, params, client);
                         tokio::select! {
@@ -243,24 +243,24 @@ impl Union {
         let bytes = merged
             .iter()
             .map(|(known, entry)| known.len() + entry.len());
-        let Some(room) = self.memory.take(bytes.sum()) else {
-            return Err(Reply::failed(NO_ROOM, "busy"));
+        let Some(reservation) = self.memory.reserve(bytes.sum()) else {
+            return Err(Reply::busy(NO_ROOM));
         };
         Ok(Arc::new(MergedList {
             entries: merged,
-            _room: room,
+            _reservation: reservation,
         }))
     }
 
     fn nothing(&self) -> Listed {
         Listed {
             entries: Vec::new(),
-            memory: Growing::of(self.memory.clone()),
+            memory: QueueReservation::of(self.memory.clone()),
         }
     }
 
     /// What the client shows that sends these parameters.
-    fn shown_by(&self, params: &str, up: &Up) -> Capabilities {
+    fn shown_by(&self, params: &str, up: &ConnectedMember) -> Capabilities {
         if self.is_modern() {
             declared(params)
         } else {
@@ -276,7 +276,7 @@ impl Union {
         listed: &Listed,
         merged: &mut BTreeMap<String, String>,
     ) -> Result<(), String> {
-        let words = Words {
+        let rewriter = Rewriter {
             name: self.name(index).to_owned(),
             label: self.labels.get(index).to_owned(),
         };
@@ -289,11 +289,13 @@ impl Union {
         if let Some(names) = names {
             let all: Vec<String> = keyed.iter().map(|(key, _)| key.clone()).collect();
             // Each is there twice: as it is called there, and in the union.
-            let room = self
+            let reservation = self
                 .memory
-                .take(all.iter().map(|name| 2 * name.len()).sum());
-            let room = room.ok_or(NO_ROOM)?;
-            let left_out = names.lock().set(&self.upstream_names(), index, all, room);
+                .reserve(all.iter().map(|name| 2 * name.len()).sum());
+            let reservation = reservation.ok_or(NO_ROOM)?;
+            let left_out = names
+                .lock()
+                .set(&self.upstream_names(), index, all, reservation);
             if let Some(name) = left_out {
                 let what = "names are left out: others have them already";
                 self.warn(index, what, format_args!("such as {name}"));
@@ -301,16 +303,16 @@ impl Union {
         }
         for (key, entry) in keyed {
             let known = match names {
-                Some(names) => names.lock().known(&words.name, index, &key),
-                None => Some(labelled(&words.label, &key)),
+                Some(names) => names.lock().known(&rewriter.name, index, &key),
+                None => Some(labelled(&rewriter.label, &key)),
             };
             let Some(known) = known else {
                 continue;
             };
             let entry = match list {
-                List::Tools => words.tool(entry, &known),
-                List::Prompts => Words::prompt(entry, &known),
-                List::Resources | List::Templates => words.uri(entry, list.key()),
+                List::Tools => rewriter.tool(entry, &known),
+                List::Prompts => Rewriter::prompt(entry, &known),
+                List::Resources | List::Templates => rewriter.uri(entry, list.key()),
             };
             if let Some(entry) = entry {
                 merged.entry(known).or_insert(entry);
@@ -322,7 +324,7 @@ impl Union {
     /// Reads all pages of one upstream's list.
     async fn read_all(
         &self,
-        up: &Up,
+        up: &ConnectedMember,
         list: List,
         params: &str,
         client: &ClientSender,
@@ -332,7 +334,7 @@ impl Union {
         let mut params = RawObject::parse(params).unwrap_or_default();
         for _ in 0..MAX_PAGES {
             let text = params.to_string();
-            let asked = self.ask(&up.session, &up.part, client, list.method(), &text);
+            let asked = self.ask(&up.session, &up.context, client, list.method(), &text);
             let result = match asked.await {
                 Reply::Result(result) => result,
                 Reply::Error(error) if error_code(&error) == Some(NO_METHOD) => return Ok(listed),
@@ -346,7 +348,7 @@ impl Union {
                 bytes += entry.get().len();
                 if listed.entries.len() >= MAX_ENTRIES || bytes > MAX_BYTES {
                     let what = "the rest of a list is left out";
-                    self.warn(up.part.index, what, "it is too long");
+                    self.warn(up.context.index, what, "it is too long");
                     return Ok(listed);
                 }
                 if !listed.memory.resize(bytes) {

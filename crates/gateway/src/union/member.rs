@@ -6,15 +6,17 @@ use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
 use super::handshake::Handshake;
 use super::listen::Listen;
-use super::part::{Part, PartSender};
-use super::rewrite::Words;
+use super::member_sender::{MemberContext, MemberSender};
+use super::rewrite::Rewriter;
 use super::{LISTS, Union};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::gateway::Upstream;
@@ -25,8 +27,7 @@ use crate::session::{MAX_HANDSHAKE, Session};
 use crate::side::Closed;
 
 /// The pauses before an upstream that has ended is connected to again.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(30));
 /// How long an upstream has to last for its end to be the first one again.
 const LASTED: Duration = Duration::from_secs(60);
 
@@ -48,7 +49,7 @@ pub(super) struct Member {
 pub(super) enum Status {
     /// It is being connected to, or soon will be.
     Starting,
-    Up(Arc<Up>),
+    Up(Arc<ConnectedMember>),
     /// It does not work, for this reason; it is tried again.
     Down(Arc<str>),
 }
@@ -61,10 +62,10 @@ struct End {
 }
 
 /// A session with an upstream whose handshake is done.
-pub(super) struct Up {
+pub(super) struct ConnectedMember {
     pub(super) session: Arc<Session>,
-    pub(super) part: Arc<Part>,
-    pub(super) about: About,
+    pub(super) context: Arc<MemberContext>,
+    pub(super) description: ServerDescription,
     /// Whether it knows that the client is ready.
     is_told: Mutex<bool>,
     /// Streams of notifications of the client, by their ids there.
@@ -73,12 +74,12 @@ pub(super) struct Up {
 
 /// What an upstream says of itself.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
+pub(super) struct ServerDescription {
     pub(super) capabilities: Value,
     pub(super) instructions: Option<String>,
 }
 
-impl About {
+impl ServerDescription {
     pub(super) fn read(result: &str) -> Self {
         let mut result: Value = serde_json::from_str(result).unwrap_or_default();
         Self {
@@ -101,7 +102,7 @@ impl Member {
         }
     }
 
-    pub(super) fn up(&self) -> Option<Arc<Up>> {
+    pub(super) fn up(&self) -> Option<Arc<ConnectedMember>> {
         match &*self.status.borrow() {
             Status::Up(up) => Some(up.clone()),
             Status::Starting | Status::Down(_) => None,
@@ -130,18 +131,17 @@ impl Member {
     }
 }
 
-impl Up {
-    /// Cancels a request of the union.
-    pub(super) async fn cancel(&self, id: &RawId) {
-        let params = format!(r#"{{"requestId":{id}}}"#);
-        self.notify("notifications/cancelled", &params).await;
+impl ConnectedMember {
+    /// Cancels a request of the client or of the union.
+    pub(super) async fn cancel(&self, cancellation: &Cancellation<'_>) {
+        self.notify(CANCELLED, &cancellation.params()).await;
     }
 
     pub(super) async fn notify(&self, method: &str, params: &str) {
         let message = envelope::notification(method, params);
         let client = self.session.client.clone();
         if !self.session.take_aside(message.into(), &client).await {
-            let server = &self.part.words.name;
+            let server = &self.context.rewriter.name;
             tracing::debug!(%server, method, "dropped a notification: the server does not read");
         }
     }
@@ -169,8 +169,7 @@ impl Drop for AskGuard<'_> {
         let session = self.session.clone();
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let params = format!(r#"{{"requestId":{id}}}"#);
-                let message = envelope::notification("notifications/cancelled", &params);
+                let message = Cancellation::of(&id).to_message();
                 let client = session.client.clone();
                 session.from_client(message.into(), &client).await;
             });
@@ -184,7 +183,7 @@ impl Union {
     pub(super) async fn ask(
         &self,
         session: &Arc<Session>,
-        part: &Arc<Part>,
+        context: &Arc<MemberContext>,
         client: &ClientSender,
         method: &str,
         params: &str,
@@ -196,15 +195,15 @@ impl Union {
             id: Some(id.clone()),
         };
         {
-            let sender = PartSender::captured(part.clone(), client.clone(), sender);
+            let sender = MemberSender::captured(context.clone(), client.clone(), sender);
             let request = envelope::request(&id, method, params);
             session
-                .from_client(request.into(), &ClientSender::Part(sender))
+                .from_client(request.into(), &ClientSender::Member(sender))
                 .await;
         }
         let reply = reply.await;
         guard.id = None;
-        reply.unwrap_or_else(|_| Reply::may_have_run("the server has exited", "upstream_exited"))
+        reply.unwrap_or_else(|_| Reply::upstream_exited_meanwhile())
     }
 
     /// Keeps a session with an upstream until the union ends.
@@ -212,7 +211,7 @@ impl Union {
         let Some(member) = self.members.get(index) else {
             return;
         };
-        let mut pause = FIRST_PAUSE;
+        let mut pauses = PAUSES;
         loop {
             let began = self.now();
             let Some(End { reason, was_up }) = self.attend(member, index).await else {
@@ -221,11 +220,11 @@ impl Union {
             let name = &member.source.name;
             let lasted = self.now().since(began);
             if lasted >= LASTED {
-                pause = FIRST_PAUSE;
+                pauses.reset();
             }
             tracing::warn!(server = %name, %reason, "a server is not available");
             // What has worked is back in a moment, as a rule.
-            let status = if was_up && pause == FIRST_PAUSE {
+            let status = if was_up && pauses.is_fresh() {
                 Status::Starting
             } else {
                 Status::Down(reason.into())
@@ -234,9 +233,8 @@ impl Union {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => return,
-                () = self.sleep(pause) => {}
+                () = self.sleep(pauses.next_pause()) => {}
             }
-            pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
@@ -253,32 +251,32 @@ impl Union {
                 });
             }
         };
-        let part = Arc::new(Part {
+        let context = Arc::new(MemberContext {
             union: Arc::downgrade(self),
             index,
-            words: Words {
+            rewriter: Rewriter {
                 name: name.clone(),
                 label: self.labels.get(index).to_owned(),
             },
             session: OnceLock::new(),
         });
-        let general = PartSender::general(part.clone(), self.client.clone());
+        let general = MemberSender::general(context.clone(), self.client.clone());
         let session = Session::new(
             self.gateway.clone(),
-            ClientSender::Part(general),
+            ClientSender::Member(general),
             &upstream,
             self.person.clone(),
         );
         session.become_part();
         // Nothing was sent before.
-        let _ = part.session.set(Arc::downgrade(&session));
+        let _ = context.session.set(Arc::downgrade(&session));
         let greeting = async {
-            match self.greet(&session, &part).await {
-                Ok(about) => {
-                    let up = Arc::new(Up {
+            match self.greet(&session, &context).await {
+                Ok(description) => {
+                    let up = Arc::new(ConnectedMember {
                         session: session.clone(),
-                        part: part.clone(),
-                        about,
+                        context: context.clone(),
+                        description,
                         is_told: Mutex::new(false),
                         listens: Mutex::default(),
                     });
@@ -302,7 +300,7 @@ impl Union {
             member.status.send_replace(Status::Starting);
         }
         session.end().await;
-        self.withdraw_all(&part);
+        self.withdraw_all(&context);
         if let Some(closed) = closed {
             (member.source.ended)(closed);
         } else {
@@ -318,7 +316,11 @@ impl Union {
     }
 
     /// Makes the handshake of the client's era.
-    async fn greet(&self, session: &Arc<Session>, part: &Arc<Part>) -> Result<About, String> {
+    async fn greet(
+        &self,
+        session: &Arc<Session>,
+        context: &Arc<MemberContext>,
+    ) -> Result<ServerDescription, String> {
         let Some(handshake) = self.handshake.get() else {
             return Err("nobody has begun".to_owned());
         };
@@ -328,7 +330,7 @@ impl Union {
         };
         let asked = tokio::select! {
             biased;
-            reply = self.ask(session, part, &self.client, method, &params) => reply,
+            reply = self.ask(session, context, &self.client, method, &params) => reply,
             () = self.sleep(self.gateway.settings.initialize) => {
                 return Err("it does not respond".to_owned());
             }
@@ -337,7 +339,7 @@ impl Union {
             Reply::Result(result) if result.len() > MAX_HANDSHAKE => {
                 Err("its handshake is larger than 256 KiB".to_owned())
             }
-            Reply::Result(result) => Ok(About::read(&result)),
+            Reply::Result(result) => Ok(ServerDescription::read(&result)),
             Reply::Error(error) => {
                 let error: Value = serde_json::from_str(&error).unwrap_or_default();
                 let message = error["message"]
@@ -349,29 +351,29 @@ impl Union {
     }
 
     /// Takes an upstream whose handshake is done, and restores what the client has set.
-    async fn come_up(&self, member: &Member, up: Arc<Up>) {
-        let index = up.part.index;
+    async fn come_up(&self, member: &Member, up: Arc<ConnectedMember>) {
+        let index = up.context.index;
         // Before any call of the client.
-        let is_ready = self.kept.lock().is_initialized;
+        let is_ready = self.client_settings.lock().is_initialized;
         if is_ready {
             up.tell_initialized().await;
         }
         let (is_ready, level, uris) = {
             // Within the lock, so that whatever is set from now on finds the upstream.
-            let kept = self.kept.lock();
+            let settings = self.client_settings.lock();
             member.status.send_replace(Status::Up(up.clone()));
-            let subscriptions = kept.subscriptions.get(&index);
+            let subscriptions = settings.subscriptions.get(&index);
             let uris = subscriptions.map(|it| it.uris().clone());
             (
-                kept.is_initialized,
-                kept.level.clone(),
+                settings.is_initialized,
+                settings.level.clone(),
                 uris.unwrap_or_default(),
             )
         };
         if is_ready {
             up.tell_initialized().await;
         }
-        if let Some(level) = level.filter(|_| up.about.has("logging")) {
+        if let Some(level) = level.filter(|_| up.description.has("logging")) {
             let params = format!(r#"{{"level":{}}}"#, quoted(&level));
             self.restore(&up, "logging/setLevel", &params).await;
         }
@@ -384,20 +386,24 @@ impl Union {
             self.extend(&up, &listen).await;
         }
         // Whoever has asked before was answered without it.
-        if self.is_answered() && LISTS.iter().any(|list| up.about.has(list)) {
+        if self.is_answered() && LISTS.iter().any(|list| up.description.has(list)) {
             self.announce(&up);
         }
     }
 
-    async fn restore(&self, up: &Up, method: &str, params: &str) {
-        let asked = self.ask(&up.session, &up.part, &self.client, method, params);
+    async fn restore(&self, up: &ConnectedMember, method: &str, params: &str) {
+        let asked = self.ask(&up.session, &up.context, &self.client, method, params);
         let reply = tokio::select! {
             biased;
             reply = asked => reply,
             () = self.sleep(self.gateway.settings.stragglers) => return,
         };
         if let Reply::Error(error) = reply {
-            self.warn(up.part.index, "a setting of the client was refused", error);
+            self.warn(
+                up.context.index,
+                "a setting of the client was refused",
+                error,
+            );
         }
     }
 }

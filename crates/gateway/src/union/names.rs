@@ -10,7 +10,7 @@ use entreat_wire::digest::Digest;
 use serde_json::Value;
 
 use crate::links::PART_RESUME;
-use crate::memory::Room;
+use crate::memory::Reservation;
 
 /// Between the name of an upstream and that of its tool.
 const SEPARATOR: &str = "__";
@@ -41,7 +41,7 @@ pub(super) fn joined(upstream: &str, name: &str) -> String {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// What each upstream has listed, in their order, and the memory of that.
-    listed: Vec<(Vec<String>, Option<Room>)>,
+    listed: Vec<(Vec<String>, Option<Reservation>)>,
     owners: HashMap<String, (usize, String)>,
 }
 
@@ -53,11 +53,11 @@ impl Table {
         upstreams: &[&str],
         index: usize,
         names: Vec<String>,
-        room: Room,
+        reservation: Reservation,
     ) -> Option<String> {
         self.listed.resize_with(upstreams.len(), Default::default);
         if let Some(listed) = self.listed.get_mut(index) {
-            *listed = (names, Some(room));
+            *listed = (names, Some(reservation));
         }
         self.owners.clear();
         let mut left_out = None;
@@ -162,19 +162,24 @@ mod tests {
         let upstreams = ["a", "a_"];
         let mut table = Table::default();
         let memory = Memory::new(1 << 20, 100).of("");
-        let room = || memory.take(0).unwrap();
+        let reservation = || memory.reserve(0).unwrap();
         assert_eq!(
-            table.set(&upstreams, 1, vec!["x".to_owned(), "y".to_owned()], room()),
+            table.set(
+                &upstreams,
+                1,
+                vec!["x".to_owned(), "y".to_owned()],
+                reservation()
+            ),
             None
         );
         assert_eq!(table.owner("a___x"), Some((1, "x".to_owned())));
         // The first upstream keeps its names, whoever lists first.
-        let left_out = table.set(&upstreams, 0, vec!["_x".to_owned()], room());
+        let left_out = table.set(&upstreams, 0, vec!["_x".to_owned()], reservation());
         assert_eq!(left_out.as_deref(), Some("a___x"));
         assert_eq!(table.owner("a___x"), Some((0, "_x".to_owned())));
         assert_eq!(table.known("a_", 1, "x"), None);
         assert_eq!(table.known("a_", 1, "y"), Some("a___y".to_owned()));
-        table.set(&upstreams, 0, Vec::new(), room());
+        table.set(&upstreams, 0, Vec::new(), reservation());
         assert_eq!(table.owner("a___x"), Some((1, "x".to_owned())));
         assert_eq!(table.owner("a____x"), None);
     }

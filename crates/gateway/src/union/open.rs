@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::envelope::RawId;
-use crate::memory::Room;
+use crate::memory::Reservation;
 
 /// The open requests by the client's ids, which it may use twice.
 #[derive(Clone, Default)]
@@ -37,18 +37,18 @@ pub(super) struct OpenRequest {
     upstream: Arc<AtomicUsize>,
     pub(super) cancelled: CancellationToken,
     /// The memory of its message.
-    room: Option<Room>,
+    reservation: Option<Reservation>,
 }
 
 impl OpenRequests {
-    pub(super) fn open(&self, id: &RawId, room: Room) -> OpenRequest {
+    pub(super) fn open(&self, id: &RawId, reservation: Reservation) -> OpenRequest {
         let request = OpenRequest {
             all: self.clone(),
             id: id.clone(),
             number: self.0.next.fetch_add(1, Ordering::Relaxed),
             upstream: Arc::new(AtomicUsize::new(usize::MAX)),
             cancelled: CancellationToken::new(),
-            room: Some(room),
+            reservation: Some(reservation),
         };
         let entry = Entry {
             number: request.number,
@@ -85,7 +85,7 @@ impl OpenRequest {
     /// Notes which upstream it goes to, whose session takes memory for it.
     pub(super) fn goes_to(&mut self, upstream: usize) {
         self.upstream.store(upstream, Ordering::Relaxed);
-        self.room = None;
+        self.reservation = None;
     }
 
     pub(super) fn is_cancelled(&self) -> bool {

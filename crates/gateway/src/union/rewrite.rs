@@ -13,12 +13,12 @@ use crate::reply::{code, error_code};
 
 /// One upstream's name, and what its URIs begin with.
 #[derive(Clone, Debug)]
-pub(super) struct Words {
+pub(super) struct Rewriter {
     pub(super) name: String,
     pub(super) label: String,
 }
 
-impl Words {
+impl Rewriter {
     /// The result of a call.
     pub(super) fn result(&self, method: Method, result: &str) -> Option<String> {
         if !method.may_ask() {
@@ -196,8 +196,8 @@ fn items(array: &str, change: impl Fn(&str) -> Option<String>) -> Option<String>
 mod tests {
     use super::*;
 
-    fn words() -> Words {
-        Words {
+    fn rewriter() -> Rewriter {
+        Rewriter {
             name: "My_Files".to_owned(),
             label: "my.files".to_owned(),
         }
@@ -207,25 +207,25 @@ mod tests {
     fn uris_of_results_name_their_upstream_and_all_else_stays() {
         let result = r#"{"content":[{"type":"text","text":"uri"},{"type":"resource_link","uri":"a:b","name":"n","x":1.0},{ "type":"resource","resource":{"uri":"c:d","text":"t"}}],"structuredContent":{"uri":"a:b"},"isError":false}"#;
         assert_eq!(
-            words().result(Method::CallTool, result).as_deref(),
+            rewriter().result(Method::CallTool, result).as_deref(),
             Some(
                 r#"{"content":[{"type":"text","text":"uri"},{"type":"resource_link","uri":"my.files+a:b","name":"n","x":1.0},{"type":"resource","resource":{"uri":"my.files+c:d","text":"t"}}],"structuredContent":{"uri":"a:b"},"isError":false}"#
             )
         );
         let plain = r#"{"content":[{"type":"text","text":"uri"}]}"#;
-        assert_eq!(words().result(Method::CallTool, plain), None);
+        assert_eq!(rewriter().result(Method::CallTool, plain), None);
         for prompt in [
             r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"U"}}]}"#,
             r#"{"messages":[{"role":"user","content":[{"type":"resource_link","uri":"U"}]}]}"#,
         ] {
             assert_eq!(
-                words().result(Method::GetPrompt, prompt),
+                rewriter().result(Method::GetPrompt, prompt),
                 Some(prompt.replace('U', "my.files+U"))
             );
         }
         let read = r#"{"contents":[{"uri":"U","blob":"AA=="}],"ttlMs":0}"#;
         assert_eq!(
-            words().result(Method::ReadResource, read),
+            rewriter().result(Method::ReadResource, read),
             Some(read.replace('U', "my.files+U"))
         );
     }
@@ -236,17 +236,17 @@ mod tests {
         let asked = push
             .replace("Sign in", "My_Files: Sign in")
             .replace(r#""7""#, r#""my.files+7""#);
-        assert_eq!(words().question(push).as_deref(), Some(asked.as_str()));
+        assert_eq!(rewriter().question(push).as_deref(), Some(asked.as_str()));
         let round = format!(
             r#"{{"resultType":"input_required","inputRequests":{{"a":{{"method":"elicitation/create","params":{push}}},"b":{{"method":"roots/list"}}}},"requestState":"s"}}"#
         );
         let changed = round.replace(push, &asked);
-        assert_eq!(words().result(Method::CallTool, &round), Some(changed));
+        assert_eq!(rewriter().result(Method::CallTool, &round), Some(changed));
         let error =
             format!(r#"{{"code":-32042,"message":"m","data":{{"elicitations":[{push}]}}}}"#);
         let changed = error.replace(push, &asked);
-        assert_eq!(words().error(&error), Some(changed));
-        assert_eq!(words().error(r#"{"code":-32603,"message":"m"}"#), None);
+        assert_eq!(rewriter().error(&error), Some(changed));
+        assert_eq!(rewriter().error(r#"{"code":-32603,"message":"m"}"#), None);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
             requests.join(",")
         );
         // Looking for each key among all would take minutes.
-        let changed = words().result(Method::CallTool, &round).unwrap();
+        let changed = rewriter().result(Method::CallTool, &round).unwrap();
         assert_eq!(changed.matches("My_Files: m").count(), 100_000);
     }
 
@@ -270,9 +270,9 @@ mod tests {
         let changed = tool
             .replace(r#""t""#, r#""k""#)
             .replace("ui://a/b", "ui://my.files+a/b");
-        assert_eq!(words().tool(tool, "k"), Some(changed));
+        assert_eq!(rewriter().tool(tool, "k"), Some(changed));
         assert_eq!(
-            words().tool(r#"{"name":"t","n":1.0}"#, "k").as_deref(),
+            rewriter().tool(r#"{"name":"t","n":1.0}"#, "k").as_deref(),
             Some(r#"{"name":"k","n":1.0}"#)
         );
     }

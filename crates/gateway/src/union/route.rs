@@ -6,16 +6,16 @@ use std::time::Duration;
 use super::Union;
 use super::handshake::Handshake;
 use super::lists::List;
-use super::member::{Status, Up};
+use super::member::{ConnectedMember, Status};
+use super::member_sender::MemberSender;
 use super::open::OpenRequest;
-use super::part::PartSender;
 use crate::call::Method;
+use crate::cancellation::Cancellation;
 use crate::client::ClientSender;
 use crate::envelope::{self, RawId};
 use crate::json::{RawObject, quoted};
 use crate::links::{PART_RESUME, RESUME};
 use crate::meta;
-use crate::modern::no_method;
 use crate::raised::MAX_LEVEL;
 use crate::reply::{Reply, code};
 use crate::session::MAX_HANDSHAKE;
@@ -43,11 +43,11 @@ impl Union {
         via: &ClientSender,
     ) {
         if let Some(refusal) = self.begin(method, params) {
-            return via.respond(refusal.to_message(id));
+            return via.reply(id, &refusal);
         }
         let is_modern = self.is_modern();
         if is_modern && let Some(refusal) = meta::unsupported(params) {
-            return via.respond(refusal.to_message(id));
+            return via.reply(id, &refusal);
         }
         if let Some(list) = List::of(method) {
             let (union, params, client) = (self.clone(), params.to_owned(), via.clone());
@@ -61,7 +61,7 @@ impl Union {
                 return self.answer(open, id, via, async move { union.introduced().await });
             }
             ("subscriptions/listen", true) => return self.listen(open, id, params, via),
-            ("ping", false) => Target::Refused(Reply::Result("{}".to_owned())),
+            ("ping", false) => Target::Refused(Reply::empty()),
             ("logging/setLevel", false) => {
                 let (union, params, client) = (self.clone(), params.to_owned(), via.clone());
                 return self.answer(open, id, via, async move {
@@ -82,7 +82,7 @@ impl Union {
                 }
             }
             ("completion/complete", _) => self.completion(params),
-            _ => Target::Refused(no_method()),
+            _ => Target::Refused(Reply::unknown_method()),
         };
         self.send_to(target, open, id, method, params, via).await;
     }
@@ -96,10 +96,7 @@ impl Union {
             match Handshake::legacy(params) {
                 Some(handshake) => handshake,
                 None => {
-                    return Some(Reply::error(
-                        code::INVALID_PARAMS,
-                        "params: is not an object",
-                    ));
+                    return Some(Reply::invalid_params("params: is not an object"));
                 }
             }
         } else if meta::is_modern(params) {
@@ -108,14 +105,14 @@ impl Union {
             }
             Handshake::modern(params)
         } else if method == "ping" {
-            return Some(Reply::Result("{}".to_owned()));
+            return Some(Reply::empty());
         } else {
             let text = "begin with `initialize`";
-            return Some(Reply::error(code::INVALID_REQUEST, text));
+            return Some(Reply::invalid_request(text));
         };
         if handshake.size() > MAX_HANDSHAKE {
             let text = "params: what the client says of itself is larger than 256 KiB";
-            return Some(Reply::error(code::INVALID_PARAMS, text));
+            return Some(Reply::invalid_params(text));
         }
         // Of two first requests at once, one begins.
         if self.handshake.set(handshake).is_ok() {
@@ -144,7 +141,7 @@ impl Union {
                 biased;
                 () = open.cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
-                () = stop.cancelled() => Reply::failed("the session has ended", "ended"),
+                () = stop.cancelled() => Reply::session_ended(),
                 reply = work => reply,
             };
             drop(open);
@@ -171,7 +168,7 @@ impl Union {
         match owner.or(ups.first()) {
             Some(up) => {
                 object.set("name", quoted(PART_RESUME));
-                Target::Upstream(up.part.index, object.to_string())
+                Target::Upstream(up.context.index, object.to_string())
             }
             None => Target::Refused(Reply::failed("no server is available", "upstream_down")),
         }
@@ -212,7 +209,7 @@ impl Union {
                     .and_then(|uri| self.labels.owner(&uri));
                 let Some((index, own)) = owner else {
                     let text = "ref.uri: there is no such resource";
-                    return Target::Refused(Reply::error(code::INVALID_PARAMS, text));
+                    return Target::Refused(Reply::invalid_params(text));
                 };
                 let mut reference = reference.into_owned();
                 reference.set("uri", quoted(&own));
@@ -229,8 +226,8 @@ impl Union {
         if let Target::Upstream(index, params) = &target
             && let Some(uri) = named(params, "uri")
         {
-            let mut kept = self.kept.lock();
-            let subscriptions = kept.subscriptions.entry(*index).or_default();
+            let mut settings = self.client_settings.lock();
+            let subscriptions = settings.subscriptions.entry(*index).or_default();
             if method == "resources/unsubscribe" {
                 subscriptions.remove(&uri);
             } else {
@@ -244,14 +241,14 @@ impl Union {
     async fn set_level(self: &Arc<Self>, params: &str, client: &ClientSender) -> Reply {
         self.settled().await;
         let ups = {
-            let mut kept = self.kept.lock();
-            kept.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
+            let mut settings = self.client_settings.lock();
+            settings.level = named(params, "level").filter(|level| level.len() <= MAX_LEVEL);
             self.all_up()
         };
-        let ups = ups.iter().filter(|up| up.about.has("logging"));
+        let ups = ups.iter().filter(|up| up.description.has("logging"));
         let asked = ups.map(|up| async move {
             let method = "logging/setLevel";
-            let asked = self.ask(&up.session, &up.part, client, method, params);
+            let asked = self.ask(&up.session, &up.context, client, method, params);
             tokio::select! {
                 biased;
                 reply = asked => Some(reply),
@@ -261,16 +258,16 @@ impl Union {
         let replies = futures_util::future::join_all(asked).await;
         let mut replies = replies.into_iter().flatten().peekable();
         if replies.peek().is_none() {
-            return no_method();
+            return Reply::unknown_method();
         }
         let mut result = None;
         for reply in replies {
             match reply {
-                Reply::Result(_) => return Reply::Result("{}".to_owned()),
+                Reply::Result(_) => return Reply::empty(),
                 error @ Reply::Error(_) => result = result.or(Some(error)),
             }
         }
-        result.unwrap_or_else(no_method)
+        result.unwrap_or_else(Reply::unknown_method)
     }
 
     // ---- sending
@@ -285,7 +282,7 @@ impl Union {
         via: &ClientSender,
     ) {
         let (index, params) = match target {
-            Target::Refused(reply) => return via.respond(reply.to_message(id)),
+            Target::Refused(reply) => return via.reply(id, &reply),
             Target::Upstream(index, params) => (index, params),
             Target::Named(list, name) => {
                 let Some(found) = self.found(list, &name, params) else {
@@ -356,13 +353,13 @@ impl Union {
                         down.join(", ")
                     );
                 }
-                Err(Reply::error(code::INVALID_PARAMS, &message))
+                Err(Reply::invalid_params(&message))
             };
             let found = tokio::select! {
                 biased;
                 () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
-                () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
+                () = stop.cancelled() => Err(Reply::session_ended()),
                 found = work => found,
             };
             match found {
@@ -371,14 +368,14 @@ impl Union {
                         .forward(&up, open, &id, &method, &params, &client)
                         .await;
                 }
-                Err(reply) => client.respond(reply.to_message(&id)),
+                Err(reply) => client.reply(&id, &reply),
             }
         });
     }
 
     /// Whether names are read for a call: not again at once.
     fn may_look_up(&self, list: List) -> bool {
-        let now = self.gateway.desk.asker.engine().now();
+        let now = self.gateway.page_asker.asker.engine().now();
         let mut looked_up = self.looked_up.lock();
         let before = &mut looked_up[usize::from(list == List::Prompts)];
         if before.is_some_and(|before| now.since(before) < KNOWN) {
@@ -389,7 +386,7 @@ impl Union {
     }
 
     /// Waits until an upstream can be asked, or it is known that it can't.
-    async fn status_of(&self, index: usize) -> Result<Arc<Up>, Reply> {
+    async fn status_of(&self, index: usize) -> Result<Arc<ConnectedMember>, Reply> {
         let name = self.name(index);
         let reason = match self.members.get(index) {
             Some(member) => match member.settled().await {
@@ -423,7 +420,7 @@ impl Union {
                 biased;
                 () = cancelled.cancelled() => return client.forgo(),
                 () = super::until(abandoned) => return,
-                () = stop.cancelled() => Err(Reply::failed("the session has ended", "ended")),
+                () = stop.cancelled() => Err(Reply::session_ended()),
                 found = union.status_of(index) => found,
             };
             match found {
@@ -432,7 +429,7 @@ impl Union {
                         .forward(&up, open, &id, &method, &params, &client)
                         .await;
                 }
-                Err(reply) => client.respond(reply.to_message(&id)),
+                Err(reply) => client.reply(&id, &reply),
             }
         });
     }
@@ -440,26 +437,26 @@ impl Union {
     /// Passes a request to the session of an upstream.
     async fn forward(
         &self,
-        up: &Arc<Up>,
+        up: &Arc<ConnectedMember>,
         mut open: OpenRequest,
         id: &RawId,
         method: &str,
         params: &str,
         via: &ClientSender,
     ) {
-        open.goes_to(up.part.index);
+        open.goes_to(up.context.index);
         let cancelled = open.cancelled.clone();
         let kind = Method::of(method);
-        let sender = PartSender::relayed(up.part.clone(), via.clone(), id.clone(), kind, open);
+        let sender = MemberSender::relayed(up.context.clone(), via.clone(), id.clone(), kind, open);
         let request = envelope::request(id, method, params);
-        let sender = ClientSender::Part(sender);
+        let sender = ClientSender::Member(sender);
         if !up.session.take_aside(request.into(), &sender).await {
-            let busy = Reply::failed("too many requests wait for this server", "busy");
-            return sender.respond(busy.to_message(id));
+            let busy = Reply::busy("too many requests wait for this server");
+            return sender.reply(id, &busy);
         }
         if cancelled.is_cancelled() {
             // It may have come before the session knew the request.
-            up.cancel(id).await;
+            up.cancel(&Cancellation::of(id)).await;
         }
     }
 }
@@ -471,5 +468,5 @@ fn named(params: &str, name: &str) -> Option<String> {
 
 fn missing(name: &str) -> Target {
     let text = format!("{name}: is missing, or not a string");
-    Target::Refused(Reply::error(code::INVALID_PARAMS, &text))
+    Target::Refused(Reply::invalid_params(&text))
 }

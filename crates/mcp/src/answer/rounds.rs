@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use entreat_wire::message::{
     Action, CREATE, ElicitMode, ElicitRequest, ElicitResult, InputRequired, ROOTS, SAMPLE,
     URL_REQUIRED,
@@ -20,9 +21,8 @@ use super::queue::{Decision, QuestionError};
 use super::raw::unwrap_raw;
 use crate::in_flight::InFlight;
 
-/// The backoff between rounds without questions, which doubles up to the maximum.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// The pauses between rounds without questions.
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +98,7 @@ impl<H: ClientHandler> Answering<H> {
             peer,
             server: self.server(peer),
             rounds: 0,
-            pause: FIRST_PAUSE,
+            pauses: PAUSES,
             waited: Duration::ZERO,
             visited: HashSet::new(),
         };
@@ -119,7 +119,7 @@ struct CallDriver<'a, H> {
     peer: &'a Peer<RoleClient>,
     server: String,
     rounds: usize,
-    pause: Duration,
+    pauses: Backoff,
     waited: Duration,
     /// Agreed URLs, each with its key or elicitation id.
     visited: HashSet<(String, String)>,
@@ -204,7 +204,8 @@ impl<H: ClientHandler> CallDriver<'_, H> {
             return Ok(responses);
         }
         self.count_round()?;
-        (self.pause, self.waited) = (FIRST_PAUSE, Duration::ZERO);
+        self.pauses.reset();
+        self.waited = Duration::ZERO;
         for (key, request) in requests {
             let method = request.get("method").and_then(Value::as_str);
             let params = request.get("params").cloned().unwrap_or_default();
@@ -231,9 +232,9 @@ impl<H: ClientHandler> CallDriver<'_, H> {
         if self.waited >= stall_timeout {
             return Err(CallError::Stalled(stall_timeout));
         }
-        tokio::time::sleep(self.pause).await;
-        self.waited += self.pause;
-        self.pause = (self.pause * 2).min(MAX_PAUSE);
+        let pause = self.pauses.next_pause();
+        tokio::time::sleep(pause).await;
+        self.waited += pause;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use entreat_wire::http::{Client, Response};
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
@@ -23,9 +23,9 @@ use super::lane::{Lane, Turn};
 use super::reading::Slots;
 use super::session::{Session, Sessions};
 use super::verdict::{BOTH, JSON, failure, refused};
+use crate::cancellation::{CANCELLED, Cancellation};
 use crate::envelope::{Envelope, Kind, RawId};
-use crate::json::RawObject;
-use crate::log::Seldom;
+use crate::log::LineThrottle;
 use crate::param_headers::ToolHeaders;
 use crate::side::lines::{QUEUED_BYTES, QUEUED_MESSAGES};
 use crate::side::{Failure, UpstreamEvent};
@@ -71,8 +71,8 @@ pub(super) struct Connection {
     closed: CancellationToken,
     counter: AtomicU64,
     /// Log lines about what is too long, and about what the server did not take.
-    pub(super) told_long: Seldom,
-    told_lost: Seldom,
+    pub(super) told_long: LineThrottle,
+    told_lost: LineThrottle,
 }
 
 /// A request that is on its way or at the server.
@@ -104,8 +104,8 @@ impl Connection {
             stop,
             closed: CancellationToken::new(),
             counter: AtomicU64::new(0),
-            told_long: Seldom::default(),
-            told_lost: Seldom::default(),
+            told_long: LineThrottle::default(),
+            told_lost: LineThrottle::default(),
         })
     }
 
@@ -136,10 +136,9 @@ impl Connection {
                 self.spawn(async move { connection.exchange_batch(&text).await });
             }
             Kind::Notification { method, params } => {
-                let cancelled =
-                    (method == "notifications/cancelled").then(|| cancelled_id(*params));
-                if let Some(id) = cancelled.flatten()
-                    && self.cancel(&id)
+                if method == CANCELLED
+                    && let Some(cancellation) = params.and_then(Cancellation::read)
+                    && self.cancel(&cancellation.id)
                 {
                     return;
                 }
@@ -352,7 +351,7 @@ impl Connection {
                 headers::add_version(&mut all, &session.version);
             }
             if let Some(id) = &session.id {
-                all.insert(HeaderName::from_static(headers::SESSION), id.clone());
+                all.insert(headers::SESSION, id.clone());
             }
         }
         all
@@ -431,9 +430,4 @@ pub(super) const EXCERPT: usize = 64 << 10;
 
 fn permits(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
-}
-
-fn cancelled_id(params: Option<&str>) -> Option<RawId> {
-    let params = RawObject::parse(params?)?;
-    params.get("requestId").map(RawId::new)
 }

@@ -326,9 +326,7 @@ impl Connection {
         };
         let mut all = self.headers(None);
         headers::add_version(&mut all, version);
-        let envelope = Envelope::read(&request.text).ok();
-        let params = envelope.and_then(|envelope| RawObject::parse(envelope.params()?));
-        let params = params.unwrap_or_default();
+        let params = RawObject::parse(envelope::params_of(&request.text)).unwrap_or_default();
         headers::add_modern(&mut all, &request.method, &params, &self.tools);
         all
     }
@@ -336,9 +334,7 @@ impl Connection {
     /// Reads the list of tools again. Returns whether the headers of a call are others now.
     async fn has_new_headers(self: &Arc<Self>, request: &Request) -> bool {
         let before = self.headers_of(request, None);
-        let envelope = Envelope::read(&request.text).ok();
-        let params = envelope.and_then(|envelope| RawObject::parse(envelope.params()?));
-        let params = params.unwrap_or_default();
+        let params = RawObject::parse(envelope::params_of(&request.text)).unwrap_or_default();
         let Some(mut meta) = params.object("_meta") else {
             return false;
         };

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use entreat_wire::backoff::Backoff;
 use entreat_wire::http::Response;
+use http::StatusCode;
 use http::header::ACCEPT;
-use http::{HeaderName, StatusCode};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -27,8 +28,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the stream of a request is taken up in vain before that fails.
 const MAX_ATTEMPTS: u32 = 5;
 /// The pauses before a stream is opened again, if the server does not say how long.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 /// The least and the most that a server may say.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(3600));
 
@@ -43,21 +43,19 @@ enum Opened {
     Later(String),
 }
 
-/// The pauses between attempts.
-struct Pauses(Duration);
+/// The pauses between attempts, in which the server has a say.
+struct Pauses(Backoff);
 
 impl Pauses {
     /// Returns the next pause: what the server says, and ever longer while nothing comes.
     fn next(&mut self, place: &Place) -> Duration {
         if place.has_moved {
-            self.0 = FIRST_PAUSE;
+            self.0.reset();
         }
         if let Some(retry) = place.retry {
             return retry.clamp(RETRY.0, RETRY.1);
         }
-        let pause = self.0;
-        self.0 = (pause * 2).min(LONGEST_PAUSE);
-        pause
+        self.0.next_pause()
     }
 }
 
@@ -83,7 +81,7 @@ impl Connection {
     async fn listen(self: &Arc<Self>, session: &Arc<Session>, settled: impl Sized) {
         let mut settled = Some(settled);
         let mut place = Place::default();
-        let mut pauses = Pauses(FIRST_PAUSE);
+        let mut pauses = Pauses(PAUSES);
         loop {
             let opened = self.open(session, &place).await;
             drop(settled.take());
@@ -155,8 +153,7 @@ impl Connection {
         let mut headers = self.headers(Some(session));
         headers.insert(ACCEPT, EVENTS);
         if let Some(id) = &place.last_id {
-            let name = HeaderName::from_static(headers::LAST_EVENT_ID);
-            headers.insert(name, id.clone());
+            headers.insert(headers::LAST_EVENT_ID, id.clone());
         }
         let response = match self.get(headers).await {
             Ok(response) => response,
@@ -228,7 +225,7 @@ pub(super) struct ResumePauses(Pauses, u32);
 
 impl Default for ResumePauses {
     fn default() -> Self {
-        Self(Pauses(FIRST_PAUSE), 0)
+        Self(Pauses(PAUSES), 0)
     }
 }
 
@@ -238,12 +235,12 @@ mod tests {
 
     #[test]
     fn pauses_grow_while_nothing_comes_and_follow_the_server() {
-        let mut pauses = Pauses(FIRST_PAUSE);
+        let mut pauses = Pauses(PAUSES);
         let mut place = Place::default();
         let seconds: Vec<u64> = (0..7).map(|_| pauses.next(&place).as_secs()).collect();
         assert_eq!(seconds, [1, 2, 4, 8, 16, 30, 30]);
         place.has_moved = true;
-        assert_eq!(pauses.next(&place), FIRST_PAUSE);
+        assert_eq!(pauses.next(&place), Duration::from_secs(1));
         for (said, kept) in [(0, 50), (700, 700), (u64::MAX, 3_600_000)] {
             place.retry = Some(Duration::from_millis(said));
             assert_eq!(pauses.next(&place), Duration::from_millis(kept));

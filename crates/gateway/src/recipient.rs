@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{Call, Link, Method};
 use crate::capability::Capabilities;
-use crate::desk::Desk;
 use crate::flow::{Flow, PageGuard};
 use crate::json::{RawObject, quoted};
-use crate::kept::{self, Earlier, Given, Key, Keys};
-use crate::observe::Asking;
+use crate::lost_answers::{self, DeliveredAnswer, EarlierAnswer, QuestionKey, QuestionKeys};
+use crate::observe::QuestionWatch;
+use crate::page_asker::PageAsker;
 use crate::policy::Policy;
 use crate::reply::Reply;
 use crate::session::Session;
@@ -23,15 +23,15 @@ use crate::tasks::AbortOnDrop;
 use crate::trust::{ClientKey, Trust};
 
 /// Whom a question is asked.
-pub(crate) enum Face {
+pub(crate) enum Recipient {
     /// A client that is asked by requests.
-    Pushed(PushedFace),
+    Pushed(PushedRecipient),
     /// A client that is asked in the results of its calls.
-    Rounds(RoundsFace),
+    Rounds(RoundsRecipient),
 }
 
 /// A client of 2026-07-28.
-pub(crate) struct RoundsFace {
+pub(crate) struct RoundsRecipient {
     /// The call that the question belongs to, or the oldest one.
     pub(crate) flow: Arc<Flow>,
     /// Whether the question certainly belongs to the call. If not, it is not the client's to answer
@@ -42,7 +42,7 @@ pub(crate) struct RoundsFace {
 }
 
 /// A client of 2025.
-pub(crate) struct PushedFace {
+pub(crate) struct PushedRecipient {
     pub(crate) session: Arc<Session>,
     /// The call that the question belongs to, if that is known.
     pub(crate) call: Option<Arc<Call>>,
@@ -52,10 +52,20 @@ pub(crate) struct PushedFace {
     pub(crate) cancelled: CancellationToken,
 }
 
-impl Face {
+impl Recipient {
+    /// The client of a call that stays open while it is asked.
+    pub(crate) fn of_call(session: &Arc<Session>, call: &Arc<Call>) -> Self {
+        Self::Pushed(PushedRecipient {
+            session: session.clone(),
+            call: Some(call.clone()),
+            linkable: Some(call.clone()),
+            cancelled: call.cancelled.clone(),
+        })
+    }
+
     /// The client of a call of several rounds.
-    pub(crate) fn of(flow: &Arc<Flow>) -> Self {
-        Self::Rounds(RoundsFace {
+    pub(crate) fn of_flow(flow: &Arc<Flow>) -> Self {
+        Self::Rounds(RoundsRecipient {
             flow: flow.clone(),
             is_certain: true,
             cancelled: flow.cancelled.clone(),
@@ -64,14 +74,14 @@ impl Face {
 
     fn session(&self) -> &Arc<Session> {
         match self {
-            Self::Pushed(face) => &face.session,
-            Self::Rounds(face) => &face.flow.session,
+            Self::Pushed(recipient) => &recipient.session,
+            Self::Rounds(recipient) => &recipient.flow.session,
         }
     }
 
     /// Begins to look at a question.
-    pub(crate) fn asking(&self) -> Asking {
-        Asking::new(self.session().observed.clone())
+    pub(crate) fn watch(&self) -> QuestionWatch {
+        QuestionWatch::new(self.session().observed.clone())
     }
 
     /// Counts a question towards the upstream's rate; returns what it gets beyond that.
@@ -82,8 +92,8 @@ impl Face {
     /// Reports progress while a person answers, until the guard is dropped.
     pub(crate) fn keep_alive(&self) -> Option<AbortOnDrop> {
         match self {
-            Self::Pushed(face) => {
-                let (session, call) = (face.session.clone(), face.call.clone());
+            Self::Pushed(recipient) => {
+                let (session, call) = (recipient.session.clone(), recipient.call.clone());
                 if call.as_ref().is_some_and(|call| !call.has_token()) {
                     return None;
                 }
@@ -101,8 +111,8 @@ impl Face {
 
     pub(crate) fn capabilities(&self) -> Capabilities {
         match self {
-            Self::Pushed(face) => face.session.client_info().capabilities,
-            Self::Rounds(face) if face.is_certain => face.flow.capabilities(),
+            Self::Pushed(recipient) => recipient.session.client_info().capabilities,
+            Self::Rounds(recipient) if recipient.is_certain => recipient.flow.capabilities(),
             Self::Rounds(_) => Capabilities::default(),
         }
     }
@@ -120,15 +130,18 @@ impl Face {
 
     fn trust(&self) -> Trust {
         match self {
-            Self::Pushed(face) => face.session.trust(&ClientKey::default()),
-            Self::Rounds(face) => face.flow.session.trust(&face.flow.client),
+            Self::Pushed(recipient) => recipient.session.trust(&ClientKey::default()),
+            Self::Rounds(recipient) => recipient.flow.session.trust(&recipient.flow.client),
         }
     }
 
     fn set_trust(&self, change: impl FnOnce(&mut Trust)) {
         match self {
-            Self::Pushed(face) => face.session.set_trust(&ClientKey::default(), change),
-            Self::Rounds(face) => face.flow.session.set_trust(&face.flow.client, change),
+            Self::Pushed(recipient) => recipient.session.set_trust(&ClientKey::default(), change),
+            Self::Rounds(recipient) => recipient
+                .flow
+                .session
+                .set_trust(&recipient.flow.client, change),
         }
     }
 
@@ -168,7 +181,7 @@ impl Face {
     /// likely to be silent about a URL too, so a browser is better.
     pub(crate) fn shows_urls(&self) -> bool {
         let trust = self.trust();
-        let has_browser = self.desk().browser.is_some();
+        let has_browser = self.page_asker().browser.is_some();
         let is_silent = trust.is_silent_about_urls || trust.is_silent && has_browser;
         self.capabilities().url && !trust.is_distrusted && !is_silent
     }
@@ -176,23 +189,23 @@ impl Face {
     /// Whether a page can reach the person past the client.
     pub(crate) fn has_way_past_client(&self) -> bool {
         let settings = self.settings();
-        let can_show = self.desk().browser.is_some() || self.can_link();
-        settings.fulfils && self.desk().has_pages() && can_show
+        let can_show = self.page_asker().browser.is_some() || self.can_link();
+        settings.fulfils && self.page_asker().has_pages() && can_show
     }
 
     /// Whether there is any way past the client's own forms.
     pub(crate) fn has_own_way(&self) -> bool {
         self.settings().fulfils
-            && self.desk().has_pages()
-            && (self.capabilities().url || self.desk().browser.is_some() || self.can_link())
+            && self.page_asker().has_pages()
+            && (self.capabilities().url || self.page_asker().browser.is_some() || self.can_link())
     }
 
     pub(crate) fn settings(&self) -> &GatewaySettings {
         self.session().settings()
     }
 
-    pub(crate) fn desk(&self) -> &Desk {
-        &self.session().desk
+    pub(crate) fn page_asker(&self) -> &PageAsker {
+        &self.session().page_asker
     }
 
     /// What the server may ask.
@@ -224,81 +237,86 @@ impl Face {
     /// Fires when nobody waits for the answer any more.
     pub(crate) fn cancelled(&self) -> CancellationToken {
         match self {
-            Self::Pushed(face) => face.cancelled.clone(),
-            Self::Rounds(face) => face.cancelled.clone(),
+            Self::Pushed(recipient) => recipient.cancelled.clone(),
+            Self::Rounds(recipient) => recipient.cancelled.clone(),
         }
     }
 
     /// Asks the client itself. A cancelled call cancels its questions.
     pub(crate) async fn push(&self, method: &str, params: &str) -> Reply {
-        self.push_kept(method, params, None).await
+        self.push_keyed(method, params, None).await
     }
 
-    /// Asks the client itself. `kept` says which question it is, if its answer is kept should the
+    /// Asks the client itself. `key` says which question it is, if its answer is kept should the
     /// call be lost.
-    pub(crate) async fn push_kept(&self, method: &str, params: &str, kept: Option<&Key>) -> Reply {
-        let asking = async {
+    pub(crate) async fn push_keyed(
+        &self,
+        method: &str,
+        params: &str,
+        key: Option<&QuestionKey>,
+    ) -> Reply {
+        let reply = async {
             match self {
-                Self::Pushed(face) => {
-                    let call = face.call.as_ref().or(face.linkable.as_ref());
-                    face.session.ask_client(call, method, params).await
+                Self::Pushed(recipient) => {
+                    let call = recipient.call.as_ref().or(recipient.linkable.as_ref());
+                    recipient.session.ask_client(call, method, params).await
                 }
-                Self::Rounds(face) => face.flow.ask_client(method, params, kept).await,
+                Self::Rounds(recipient) => recipient.flow.ask_client(method, params, key).await,
             }
         };
         let cancelled = self.cancelled();
         tokio::select! {
             biased;
-            reply = asking => reply,
-            () = cancelled.cancelled() => Reply::Result(r#"{"action":"cancel"}"#.to_owned()),
+            reply = reply => reply,
+            () = cancelled.cancelled() => Reply::cancel_action(),
         }
     }
 
     /// Which question of which tools this is.
-    pub(crate) fn keys(&self, message: &str, schema: &Value) -> Keys {
+    pub(crate) fn keys(&self, message: &str, schema: &Value) -> QuestionKeys {
         let session = self.session();
         let tools = match self {
-            Self::Rounds(face) if face.is_certain => vec![face.flow.target.clone()],
+            Self::Rounds(recipient) if recipient.is_certain => vec![recipient.flow.target.clone()],
             Self::Rounds(_) => session.targets(),
-            Self::Pushed(face) => match &face.call {
+            Self::Pushed(recipient) => match &recipient.call {
                 Some(call) => vec![call.target()],
                 None => session.targets(),
             },
         };
         let principal = &session.person.principal;
-        kept::keys(principal, &session.fallback_name, &tools, message, schema)
+        lost_answers::question_keys(principal, &session.fallback_name, &tools, message, schema)
     }
 
     /// What was answered to a question that was asked before, if no server got it.
-    pub(crate) async fn find_kept(&self, keys: &[Key]) -> Option<Earlier> {
-        let desk = self.desk();
-        desk.kept.recover().await;
-        desk.kept.find(&desk.asker, keys).await
+    pub(crate) async fn find_earlier(&self, keys: &[QuestionKey]) -> Option<EarlierAnswer> {
+        let page_asker = self.page_asker();
+        page_asker.lost_answers.recover().await;
+        page_asker.lost_answers.find(&page_asker.asker, keys).await
     }
 
     /// Notes that a person has decided on what was offered to them again.
-    pub(crate) async fn kept_decided(&self, earlier: Earlier) {
-        self.desk().kept.decided(earlier).await;
+    pub(crate) async fn earlier_decided(&self, earlier: EarlierAnswer) {
+        self.page_asker().lost_answers.decided(earlier).await;
     }
 
     /// Notes a question whose answer the server gets.
     pub(crate) fn note_answer(&self, id: ElicitationId) {
-        let given = Given::new(id);
+        let answer = DeliveredAnswer::new(id);
         match self {
-            Self::Pushed(face) => match &face.call {
-                Some(call) => call.note_answer(given),
-                None => face.session.note_answer(given),
+            Self::Pushed(recipient) => match &recipient.call {
+                Some(call) => call.note_answer(answer),
+                None => recipient.session.note_answer(answer),
             },
-            Self::Rounds(face) if face.is_certain => face.flow.note_answer(given),
-            Self::Rounds(face) => face.flow.session.note_answer(given),
+            Self::Rounds(recipient) if recipient.is_certain => recipient.flow.note_answer(answer),
+            Self::Rounds(recipient) => recipient.flow.session.note_answer(answer),
         }
     }
 
     /// Notes how the server has ended a call.
     pub(crate) fn answers_used(&self, reply: &Reply) {
         let answers = match self {
-            Self::Pushed(face) => face.call.as_ref().map(|call| call.take_answers()),
-            Self::Rounds(face) => Some(face.flow.take_answers()),
+            Self::Pushed(recipient) => recipient.call.as_ref().map(|call| call.take_answers()),
+            Self::Rounds(recipient) => Some(recipient.flow.take_answers()),
         };
         self.session()
             .answers_used(reply, answers.unwrap_or_default());
@@ -312,8 +330,8 @@ impl Face {
         };
         let has_id = params.get("elicitationId").is_some();
         match self {
-            Self::Pushed(face) if !has_id => {
-                let known = face.call.as_ref().and_then(|call| call.visit_of(url));
+            Self::Pushed(recipient) if !has_id => {
+                let known = recipient.call.as_ref().and_then(|call| call.visit_of(url));
                 let id = known.unwrap_or_else(|| self.new_id());
                 params.set("elicitationId", quoted(&id));
                 (params.to_string(), Some(id))
@@ -328,7 +346,7 @@ impl Face {
 
     /// Notes a URL that the client opens under an id of ours.
     pub(crate) fn note_visit(&self, url: &str, id: &str) {
-        if let Self::Pushed(PushedFace {
+        if let Self::Pushed(PushedRecipient {
             call: Some(call), ..
         }) = self
         {
@@ -339,7 +357,7 @@ impl Face {
     /// Tells the client that URLs which it opens are complete, if the server does not ask for them
     /// any more: a server of 2026-07-28 says it in no other way.
     pub(crate) fn end_visits(&self, is_asked: impl Fn(&str) -> bool) {
-        if let Self::Pushed(PushedFace {
+        if let Self::Pushed(PushedRecipient {
             call: Some(call), ..
         }) = self
         {
@@ -352,18 +370,21 @@ impl Face {
     /// Whether the client's result can have a link.
     pub(crate) fn can_link(&self) -> bool {
         match self {
-            Self::Pushed(face) => face
+            Self::Pushed(recipient) => recipient
                 .linkable
                 .as_ref()
                 .is_some_and(|call| call.method == Method::CallTool),
-            Self::Rounds(face) => face.flow.method == Method::CallTool,
+            Self::Rounds(recipient) => recipient.flow.method == Method::CallTool,
         }
     }
 
     /// Whether the client keeps waiting as long as it gets progress reports.
     pub(crate) fn has_token(&self) -> bool {
         match self {
-            Self::Pushed(face) => face.linkable.as_ref().is_some_and(|call| call.has_token()),
+            Self::Pushed(recipient) => recipient
+                .linkable
+                .as_ref()
+                .is_some_and(|call| call.has_token()),
             // Its rounds end by themselves.
             Self::Rounds(_) => true,
         }
@@ -372,12 +393,12 @@ impl Face {
     /// Gives the client the link to a page, in the result of its call.
     pub(crate) fn offer(&self, link: Link) {
         match self {
-            Self::Pushed(face) => {
-                if let Some(call) = &face.linkable {
-                    face.session.answer_with_link(call, &link);
+            Self::Pushed(recipient) => {
+                if let Some(call) = &recipient.linkable {
+                    recipient.session.answer_with_link(call, &link);
                 }
             }
-            Self::Rounds(face) => face.flow.offer(link),
+            Self::Rounds(recipient) => recipient.flow.offer(link),
         }
     }
 
@@ -385,7 +406,7 @@ impl Face {
     pub(crate) fn page_opened(&self) -> Option<PageGuard> {
         match self {
             Self::Pushed(_) => None,
-            Self::Rounds(face) => Some(face.flow.page_opened()),
+            Self::Rounds(recipient) => Some(recipient.flow.page_opened()),
         }
     }
 
@@ -411,7 +432,7 @@ impl Face {
     /// Tells the client that a URL which it has shown is complete.
     pub(crate) fn completed(&self, id: &str) {
         match self {
-            Self::Pushed(face) => face.session.notify_complete(id),
+            Self::Pushed(recipient) => recipient.session.notify_complete(id),
             Self::Rounds(_) => {}
         }
     }

@@ -12,8 +12,9 @@ use super::Union;
 use super::listen::Listen;
 use super::names::labelled;
 use super::open::OpenRequest;
-use super::rewrite::Words;
+use super::rewrite::Rewriter;
 use crate::call::Method;
+use crate::cancellation::CANCELLED;
 use crate::client::ClientSender;
 use crate::envelope::{self, Envelope, Kind, RawId};
 use crate::json::{RawObject, quoted};
@@ -21,20 +22,20 @@ use crate::reply::Reply;
 use crate::session::Session;
 
 /// One upstream of a union, while a session with it lasts.
-pub(super) struct Part {
+pub(super) struct MemberContext {
     pub(super) union: Weak<Union>,
     pub(super) index: usize,
-    pub(super) words: Words,
+    pub(super) rewriter: Rewriter,
     /// Set once the session exists.
     pub(super) session: OnceLock<Weak<Session>>,
 }
 
 /// Sends messages of one upstream to the client of the union. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct PartSender(Arc<Inner>);
+pub(crate) struct MemberSender(Arc<Inner>);
 
 struct Inner {
-    part: Arc<Part>,
+    context: Arc<MemberContext>,
     /// Where the client of the union is.
     client: ClientSender,
     ending: Ending,
@@ -64,15 +65,15 @@ enum Change {
     Send(Vec<u8>),
 }
 
-impl PartSender {
+impl MemberSender {
     /// A sender for what belongs to no request.
-    pub(super) fn general(part: Arc<Part>, client: ClientSender) -> Self {
-        Self::new(part, client, Ending::None)
+    pub(super) fn general(context: Arc<MemberContext>, client: ClientSender) -> Self {
+        Self::new(context, client, Ending::None)
     }
 
     /// A sender for a request of the client.
     pub(super) fn relayed(
-        part: Arc<Part>,
+        context: Arc<MemberContext>,
         client: ClientSender,
         id: RawId,
         method: Method,
@@ -84,27 +85,27 @@ impl PartSender {
             is_over: AtomicBool::new(false),
             open: Mutex::new(Some(open)),
         };
-        Self::new(part, client, ending)
+        Self::new(context, client, ending)
     }
 
     /// A sender for a request of the union itself.
     pub(super) fn captured(
-        part: Arc<Part>,
+        context: Arc<MemberContext>,
         client: ClientSender,
         reply: oneshot::Sender<Reply>,
     ) -> Self {
-        Self::new(part, client, Ending::Captured(Mutex::new(Some(reply))))
+        Self::new(context, client, Ending::Captured(Mutex::new(Some(reply))))
     }
 
     /// A sender for a part of a stream of notifications.
-    pub(super) fn listening(part: Arc<Part>, listen: Arc<Listen>) -> Self {
+    pub(super) fn listening(context: Arc<MemberContext>, listen: Arc<Listen>) -> Self {
         let client = listen.client.clone();
-        Self::new(part, client, Ending::Listening(listen))
+        Self::new(context, client, Ending::Listening(listen))
     }
 
-    fn new(part: Arc<Part>, client: ClientSender, ending: Ending) -> Self {
+    fn new(context: Arc<MemberContext>, client: ClientSender, ending: Ending) -> Self {
         Self(Arc::new(Inner {
-            part,
+            context,
             client,
             ending,
         }))
@@ -133,8 +134,8 @@ impl PartSender {
     }
 
     fn changed(&self, message: &[u8]) -> Change {
-        let part = &self.0.part;
-        let Some(union) = part.union.upgrade() else {
+        let context = &self.0.context;
+        let Some(union) = context.union.upgrade() else {
             return Change::Drop;
         };
         let Ok(envelope) = Envelope::read(message) else {
@@ -143,7 +144,7 @@ impl PartSender {
         match &envelope.kind {
             Kind::Request { id, method, params } => {
                 let params = params.unwrap_or("{}");
-                Change::Send(union.ask_client(part, &RawId::new(id), method, params))
+                Change::Send(union.ask_client(context, &RawId::new(id), method, params))
             }
             Kind::Notification { method, params } => {
                 let params = params.unwrap_or("{}");
@@ -172,28 +173,28 @@ impl PartSender {
         method: &str,
         params: &str,
     ) -> Change {
-        let part = &self.0.part;
+        let context = &self.0.context;
         let changed = match method {
-            "notifications/cancelled" => {
-                return match union.withdrawn(part, params) {
+            CANCELLED => {
+                return match union.withdrawn(context, params) {
                     Some(params) => Change::Send(envelope.with_params(&params)),
                     None => Change::Drop,
                 };
             }
             "notifications/subscriptions/acknowledged" => {
                 if let Ending::Listening(listen) = &self.0.ending {
-                    listen.acknowledged(part, params);
+                    listen.acknowledged(context, params);
                 }
                 return Change::Drop;
             }
-            "notifications/resources/updated" => part.words.uri(params, "uri"),
+            "notifications/resources/updated" => context.rewriter.uri(params, "uri"),
             "notifications/elicitation/complete" => RawObject::parse(params).and_then(|params| {
                 let mut params = params;
                 let id = params.string("elicitationId")?;
-                params.set("elicitationId", quoted(&part.words.visit(&id)));
+                params.set("elicitationId", quoted(&context.rewriter.visit(&id)));
                 Some(params.to_string())
             }),
-            "notifications/message" => part.words.log(params),
+            "notifications/message" => context.rewriter.log(params),
             _ => None,
         };
         let Ending::Listening(listen) = &self.0.ending else {
@@ -227,7 +228,7 @@ impl PartSender {
                 None
             }
             Ending::Listening(listen) => {
-                listen.ended(&self.0.part);
+                listen.ended(&self.0.context);
                 None
             }
         }
@@ -244,15 +245,15 @@ impl PartSender {
     }
 
     fn relayed_response(&self, method: Method, message: Vec<u8>) -> Vec<u8> {
-        let words = &self.0.part.words;
+        let rewriter = &self.0.context.rewriter;
         let changed = Envelope::read(&message).ok().and_then(|envelope| {
             let Kind::Response { id, result, error } = envelope.kind else {
                 return None;
             };
             match (result, error) {
-                (Some(result), _) => Some(envelope.with_result(&words.result(method, result)?)),
+                (Some(result), _) => Some(envelope.with_result(&rewriter.result(method, result)?)),
                 (None, error) => {
-                    let error = words.error(error?)?;
+                    let error = rewriter.error(error?)?;
                     Some(envelope::error(&RawId::new(id), &error))
                 }
             }
@@ -264,22 +265,20 @@ impl PartSender {
 fn reply_of(message: &[u8]) -> Option<Reply> {
     let envelope = Envelope::read(message).ok()?;
     match envelope.kind {
-        Kind::Response {
-            result: Some(result),
-            ..
-        } => Some(Reply::Result(result.to_owned())),
-        Kind::Response { error, .. } => Some(Reply::Error(error.unwrap_or("{}").to_owned())),
+        Kind::Response { result, error, .. } => Some(Reply::of_response(result, error)),
         Kind::Request { .. } | Kind::Notification { .. } | Kind::Batch => None,
     }
 }
 
 impl Listen {
     /// Takes what one upstream will deliver.
-    fn acknowledged(&self, part: &Part, params: &str) {
+    fn acknowledged(&self, context: &MemberContext, params: &str) {
         let params: serde_json::Value = serde_json::from_str(params).unwrap_or_default();
         let uris = params["notifications"]["resourceSubscriptions"].as_array();
         let uris = uris.into_iter().flatten().filter_map(|uri| uri.as_str());
-        let uris = uris.map(|uri| labelled(&part.words.label, uri)).collect();
+        let uris = uris
+            .map(|uri| labelled(&context.rewriter.label, uri))
+            .collect();
         self.acknowledge(uris);
     }
 }
@@ -301,14 +300,14 @@ impl Drop for Inner {
         if is_cancelled {
             self.client.forgo();
         } else {
-            let gone = Reply::may_have_run("the server has exited", "upstream_exited");
-            self.client.respond(gone.to_message(id));
+            let gone = Reply::upstream_exited_meanwhile();
+            self.client.reply(id, &gone);
         }
     }
 }
 
-impl fmt::Debug for PartSender {
+impl fmt::Debug for MemberSender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PartSender").finish_non_exhaustive()
+        f.debug_struct("MemberSender").finish_non_exhaustive()
     }
 }

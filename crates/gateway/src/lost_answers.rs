@@ -4,7 +4,7 @@
 //! question on a page is stored with keys that say which question it is, so that a later one finds
 //! it, also in another process. Nothing is ever submitted that the person does not see.
 
-mod questions;
+mod question_index;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,15 +23,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::OnceCell;
 
-use self::questions::Questions;
+use self::question_index::QuestionIndex;
 use crate::session::HERE;
 
 /// How long an answer is kept.
-const KEPT: Duration = Duration::from_secs(60 * 60);
+const RETENTION: Duration = Duration::from_secs(60 * 60);
 /// How far back questions are looked for that another process has asked.
-const OLDEST: Duration = Duration::from_secs(25 * 60 * 60);
+const RECOVERY_WINDOW: Duration = Duration::from_secs(25 * 60 * 60);
 /// How many of those are looked at.
-const MAX_OLD: usize = 5_000;
+const MAX_RECOVERED: usize = 5_000;
 /// The maximum number of answers that are kept, and of those of one principal.
 const MAX_ANSWERS: usize = 1_000;
 const MAX_OWN_ANSWERS: usize = 100;
@@ -52,13 +52,13 @@ const PURPOSE: &str = "entreat gateway kept question";
 
 /// Which questions are the same: the digests of the principal, the server, the tool and what it
 /// asks. One for each tool that may ask, if that is not known.
-pub(crate) type Keys = Vec<Key>;
+pub(crate) type QuestionKeys = Vec<QuestionKey>;
 /// One of them.
-pub(crate) type Key = String;
+pub(crate) type QuestionKey = String;
 
 /// What was answered before, and where it is kept.
 #[derive(Clone, Debug)]
-pub(crate) struct Earlier {
+pub(crate) struct EarlierAnswer {
     pub(crate) content: Map<String, Value>,
     source: Source,
 }
@@ -68,17 +68,17 @@ enum Source {
     /// On the page of this question.
     Page(ElicitationId),
     /// In the form of a client, under this key.
-    Client(Key),
+    Client(QuestionKey),
 }
 
 /// An answer that a server has got, shared by the calls that it may belong to.
-pub(crate) struct Given {
+pub(crate) struct DeliveredAnswer {
     question: ElicitationId,
     /// Whether one of the calls was lost.
     is_lost: AtomicBool,
 }
 
-impl Given {
+impl DeliveredAnswer {
     pub(crate) fn new(question: ElicitationId) -> Arc<Self> {
         Arc::new(Self {
             question,
@@ -101,7 +101,7 @@ impl Given {
 
 /// An answer that a client gave to a call that is lost.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Answer {
+struct ClientAnswer {
     at: UnixTime,
     principal: String,
     content: Map<String, Value>,
@@ -111,7 +111,7 @@ struct Answer {
 }
 
 /// Finds answers to questions that were asked before.
-pub(crate) struct Kept {
+pub(crate) struct LostAnswers {
     asker: Asker,
     sealer: Sealer,
     state: Mutex<State>,
@@ -122,18 +122,18 @@ pub(crate) struct Kept {
 
 #[derive(Default)]
 struct State {
-    questions: Questions,
-    answers: HashMap<Key, Answer>,
+    questions: QuestionIndex,
+    answers: HashMap<QuestionKey, ClientAnswer>,
 }
 
 /// The keys of a question.
-pub(crate) fn keys(
+pub(crate) fn question_keys(
     principal: &str,
     server: &str,
     tools: &[String],
     message: &str,
     schema: &Value,
-) -> Keys {
+) -> QuestionKeys {
     let key = |tool: &String| {
         let question = json!([PURPOSE, principal, server, tool, message, schema]);
         Digest::of(&question).to_string()
@@ -142,15 +142,15 @@ pub(crate) fn keys(
 }
 
 /// What a question is stored with.
-pub(crate) fn metadata(keys: &[Key]) -> Value {
+pub(crate) fn metadata(keys: &[QuestionKey]) -> Value {
     json!({MEMBER: keys})
 }
 
-fn keys_in(metadata: Option<&Value>) -> Option<Keys> {
+fn keys_in(metadata: Option<&Value>) -> Option<QuestionKeys> {
     serde_json::from_value(metadata?.get(MEMBER)?.clone()).ok()
 }
 
-impl Kept {
+impl LostAnswers {
     pub(crate) fn new(asker: Asker) -> Self {
         Self {
             sealer: Sealer::new(asker.engine().clone(), PURPOSE),
@@ -169,14 +169,14 @@ impl Kept {
     /// waits for them any more, and what was typed is remembered. The first call does it; others
     /// wait for that.
     pub(crate) async fn recover(&self) {
-        self.recovered.get_or_init(|| self.look_back()).await;
+        self.recovered.get_or_init(|| self.recover_once()).await;
     }
 
-    async fn look_back(&self) {
+    async fn recover_once(&self) {
         let now = self.engine().now();
         let mut before = None;
         let mut seen = 0;
-        while seen < MAX_OLD {
+        while seen < MAX_RECOVERED {
             let asker = Some(self.asker.name().into());
             let list = self.engine().list(asker, StatusFilter::All, 200, before);
             let page = match list.await {
@@ -189,7 +189,9 @@ impl Kept {
             for snapshot in &page.elicitations {
                 seen += 1;
                 let record = snapshot.record();
-                if now.since(record.lifecycle.created()) > OLDEST && !record.lifecycle.is_live() {
+                if now.since(record.lifecycle.created()) > RECOVERY_WINDOW
+                    && !record.lifecycle.is_live()
+                {
                     continue;
                 }
                 let extras = record.request.extras.as_ref();
@@ -216,7 +218,7 @@ impl Kept {
     }
 
     /// Notes a question that is on a page from now on.
-    pub(crate) fn note(&self, principal: &str, keys: &[Key], id: ElicitationId) {
+    pub(crate) fn note(&self, principal: &str, keys: &[QuestionKey], id: ElicitationId) {
         self.state.lock().questions.open(principal, keys, id);
     }
 
@@ -226,16 +228,16 @@ impl Kept {
     }
 
     /// Finds what was answered to the same question within the last hour, if no server got it.
-    pub(crate) async fn find(&self, asker: &Asker, keys: &[Key]) -> Option<Earlier> {
+    pub(crate) async fn find(&self, asker: &Asker, keys: &[QuestionKey]) -> Option<EarlierAnswer> {
         for key in keys {
             let (question, answer) = {
                 let state = self.state.lock();
                 (state.questions.find(key), state.answers.get(key).cloned())
             };
             if let Some(answer) = answer
-                && self.engine().now().since(answer.at) <= KEPT
+                && self.engine().now().since(answer.at) <= RETENTION
             {
-                return Some(Earlier {
+                return Some(EarlierAnswer {
                     content: answer.content,
                     source: Source::Client(key.clone()),
                 });
@@ -243,7 +245,7 @@ impl Kept {
             if let Some(id) = question
                 && let Some(content) = self.left_on_page(asker, id).await
             {
-                return Some(Earlier {
+                return Some(EarlierAnswer {
                     content,
                     source: Source::Page(id),
                 });
@@ -256,7 +258,7 @@ impl Kept {
     async fn left_on_page(&self, asker: &Asker, id: ElicitationId) -> Option<Map<String, Value>> {
         let found = asker.elicitation(id).status().await.ok()?;
         let settled = found.lifecycle().settled_at()?;
-        if self.engine().now().since(settled) > KEPT {
+        if self.engine().now().since(settled) > RETENTION {
             return None;
         }
         let content = match found.outcome()? {
@@ -282,8 +284,8 @@ impl Kept {
     }
 
     /// Notes that a server has ended a call on which it got these answers.
-    pub(crate) async fn ended(&self, answers: Vec<Arc<Given>>) {
-        for id in answers.into_iter().filter_map(Given::end) {
+    pub(crate) async fn ended(&self, answers: Vec<Arc<DeliveredAnswer>>) {
+        for id in answers.into_iter().filter_map(DeliveredAnswer::end) {
             self.used(id).await;
         }
     }
@@ -311,13 +313,13 @@ impl Kept {
         Claim {
             key: claim_key(id),
             inputs,
-            expires: self.engine().now().after(OLDEST),
+            expires: self.engine().now().after(RECOVERY_WINDOW),
             outcome: None,
         }
     }
 
     /// Notes that a person has decided on what was offered to them again.
-    pub(crate) async fn decided(&self, earlier: Earlier) {
+    pub(crate) async fn decided(&self, earlier: EarlierAnswer) {
         match earlier.source {
             Source::Page(id) => self.used(id).await,
             Source::Client(key) => {
@@ -330,7 +332,11 @@ impl Kept {
     }
 
     /// Keeps answers that clients have given to a call that is lost.
-    pub(crate) async fn keep(&self, principal: &str, answers: Vec<(Key, Map<String, Value>)>) {
+    pub(crate) async fn keep(
+        &self,
+        principal: &str,
+        answers: Vec<(QuestionKey, Map<String, Value>)>,
+    ) {
         self.recover().await;
         let mut is_changed = false;
         for (key, content) in answers {
@@ -342,11 +348,11 @@ impl Kept {
     }
 
     /// Keeps one answer, if there is room for it. Returns whether it is another than before.
-    fn keep_one(&self, principal: &str, key: Key, content: Map<String, Value>) -> bool {
+    fn keep_one(&self, principal: &str, key: QuestionKey, content: Map<String, Value>) -> bool {
         let at = self.engine().now();
         let size = serde_json::to_vec(&content).map_or(0, |text| text.len());
         let State { answers, .. } = &mut *self.state.lock();
-        answers.retain(|_, answer| at.since(answer.at) <= KEPT);
+        answers.retain(|_, answer| at.since(answer.at) <= RETENTION);
         if answers.get(&key).is_some_and(|it| it.content == content) {
             return false;
         }
@@ -359,7 +365,7 @@ impl Kept {
         if !has_place || count >= MAX_OWN_ANSWERS || bytes + size > MAX_OWN_BYTES {
             return false;
         }
-        let answer = Answer {
+        let answer = ClientAnswer {
             at,
             principal: principal.to_owned(),
             content,
@@ -371,7 +377,7 @@ impl Kept {
 
     async fn save_answers(&self) {
         let _one_at_a_time = self.saving.lock().await;
-        let answers: Vec<(Key, Answer)> = {
+        let answers: Vec<(QuestionKey, ClientAnswer)> = {
             let state = self.state.lock();
             let answers = state.answers.iter();
             answers
@@ -394,7 +400,7 @@ impl Kept {
         // After a rotation of keys, nobody can read it any more.
         let text = sealed.and_then(|sealed| self.sealer.open_outcome(NOTE_ID, &sealed).ok());
         let answers = text.and_then(|text| serde_json::from_slice(&text).ok());
-        let answers: Vec<(Key, Answer)> = answers.unwrap_or_default();
+        let answers: Vec<(QuestionKey, ClientAnswer)> = answers.unwrap_or_default();
         self.state.lock().answers.extend(answers);
     }
 }
@@ -415,7 +421,7 @@ pub(crate) fn content_of(answer: &str) -> Option<Map<String, Value>> {
 }
 
 /// The parameters of a question whose fields are filled in with what was answered before.
-pub(crate) fn filled_in(params: &str, schema: &Value, earlier: &Earlier) -> Option<String> {
+pub(crate) fn filled_in(params: &str, schema: &Value, earlier: &EarlierAnswer) -> Option<String> {
     let mut filled = schema.clone();
     let properties = filled.get_mut("properties")?.as_object_mut()?;
     for (name, property) in properties {

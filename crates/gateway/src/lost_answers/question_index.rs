@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use entreat_core::ElicitationId;
 
-use super::{Key, Keys};
+use super::{QuestionKey, QuestionKeys};
 
 /// The maximum number of keys that are remembered, and of those of one principal.
 const MAX_KEYS: usize = 10_000;
@@ -15,10 +15,10 @@ const MAX_OWN_KEYS: usize = 1_000;
 /// The newest question of each key that has an answer or a draft, or may get one.
 ///
 /// Nothing here takes longer the more questions there are, but for the logarithm.
-pub(super) struct Questions {
-    by_key: HashMap<Key, ElicitationId>,
+pub(super) struct QuestionIndex {
+    by_key: HashMap<QuestionKey, ElicitationId>,
     entries: HashMap<ElicitationId, Entry>,
-    holders: HashMap<Arc<str>, Holder>,
+    holders: HashMap<Arc<str>, PrincipalShare>,
     /// The principals by the number of their keys.
     by_size: BTreeSet<(usize, Arc<str>)>,
     /// The places of the newest and the oldest question that was closed.
@@ -30,25 +30,25 @@ pub(super) struct Questions {
 
 struct Entry {
     principal: Arc<str>,
-    keys: Keys,
+    keys: QuestionKeys,
     /// Its place among those that are not on a page any more.
     closed: Option<i64>,
 }
 
 #[derive(Default)]
-struct Holder {
+struct PrincipalShare {
     keys: usize,
     /// Questions that are not on a page any more, oldest first.
     closed: BTreeMap<i64, ElicitationId>,
 }
 
-impl Default for Questions {
+impl Default for QuestionIndex {
     fn default() -> Self {
         Self::with_limits(MAX_KEYS, MAX_OWN_KEYS)
     }
 }
 
-impl Questions {
+impl QuestionIndex {
     fn with_limits(all: usize, each: usize) -> Self {
         Self {
             by_key: HashMap::new(),
@@ -64,7 +64,7 @@ impl Questions {
 
     /// Remembers a question that is on a page from now on. If the principal has its share on pages
     /// already, it is not remembered.
-    pub(super) fn open(&mut self, principal: &str, keys: &[Key], id: ElicitationId) {
+    pub(super) fn open(&mut self, principal: &str, keys: &[QuestionKey], id: ElicitationId) {
         for key in keys {
             if let Some(older) = self.by_key.get(key).copied() {
                 self.forget_key(older, key);
@@ -75,7 +75,7 @@ impl Questions {
 
     /// Remembers a question of an earlier process, which is older than all that are known, if there
     /// is room.
-    pub(super) fn recover(&mut self, principal: &str, mut keys: Keys, id: ElicitationId) {
+    pub(super) fn recover(&mut self, principal: &str, mut keys: QuestionKeys, id: ElicitationId) {
         keys.retain(|key| !self.by_key.contains_key(key));
         let is_full = self.keys_of(principal) + keys.len() > self.each
             || self.by_key.len() + keys.len() > self.all;
@@ -94,7 +94,7 @@ impl Questions {
     }
 
     /// The question of a key, unless it is on a page.
-    pub(super) fn find(&self, key: &Key) -> Option<ElicitationId> {
+    pub(super) fn find(&self, key: &QuestionKey) -> Option<ElicitationId> {
         let id = self.by_key.get(key)?;
         self.entries.get(id)?.closed.map(|_| *id)
     }
@@ -116,7 +116,7 @@ impl Questions {
         });
     }
 
-    fn insert(&mut self, principal: &str, keys: Keys, id: ElicitationId) {
+    fn insert(&mut self, principal: &str, keys: QuestionKeys, id: ElicitationId) {
         if keys.is_empty() || !self.make_room(principal, keys.len()) {
             return;
         }
@@ -167,7 +167,7 @@ impl Questions {
         }
     }
 
-    fn forget_key(&mut self, id: ElicitationId, key: &Key) {
+    fn forget_key(&mut self, id: ElicitationId, key: &QuestionKey) {
         let Some(entry) = self.entries.get_mut(&id) else {
             return;
         };
@@ -194,7 +194,7 @@ impl Questions {
     }
 
     /// Changes what is known of a principal, and keeps its place among all.
-    fn change(&mut self, principal: &Arc<str>, change: impl FnOnce(&mut Holder)) {
+    fn change(&mut self, principal: &Arc<str>, change: impl FnOnce(&mut PrincipalShare)) {
         let holder = self.holders.entry(principal.clone()).or_default();
         let before = holder.keys;
         change(holder);
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     /// Notes a question with one key, which is answered at once.
-    fn answered(questions: &mut Questions, principal: &str, key: &str, number: u64) {
+    fn answered(questions: &mut QuestionIndex, principal: &str, key: &str, number: u64) {
         let id = id(number);
         questions.open(principal, &[key.to_owned()], id);
         questions.close(id);
@@ -226,11 +226,11 @@ mod tests {
         ElicitationId::from_bytes(u128::from(number).to_be_bytes())
     }
 
-    fn finds(questions: &Questions, key: &str) -> bool {
+    fn finds(questions: &QuestionIndex, key: &str) -> bool {
         questions.find(&key.to_owned()).is_some()
     }
 
-    fn is_empty(questions: &Questions) -> bool {
+    fn is_empty(questions: &QuestionIndex) -> bool {
         questions.by_key.is_empty()
             && questions.entries.is_empty()
             && questions.holders.is_empty()
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn who_asks_much_forgets_its_own_questions_and_nobody_elses() {
-        let mut questions = Questions::default();
+        let mut questions = QuestionIndex::default();
         answered(&mut questions, "bob", "bobs", 0);
         for number in 1..=20_000 {
             answered(&mut questions, "ada", &number.to_string(), number);
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn if_all_room_is_taken_whoever_has_most_makes_room() {
-        let mut questions = Questions::with_limits(10, 6);
+        let mut questions = QuestionIndex::with_limits(10, 6);
         for number in 0..6 {
             answered(&mut questions, "ada", &format!("a{number}"), number);
         }
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn questions_on_a_page_stay_and_are_not_found() {
-        let mut questions = Questions::with_limits(10, 2);
+        let mut questions = QuestionIndex::with_limits(10, 2);
         let keys = ["one".to_owned(), "two".to_owned()];
         questions.open("ada", &keys, id(1));
         answered(&mut questions, "ada", "three", 2);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn what_an_earlier_process_left_is_older_than_all_else() {
-        let mut questions = Questions::with_limits(10, 3);
+        let mut questions = QuestionIndex::with_limits(10, 3);
         answered(&mut questions, "ada", "new", 1);
         // The newest comes first.
         for (number, key) in [(3, "middle"), (2, "old"), (1, "oldest")] {

@@ -11,35 +11,35 @@ use metrics::{
 
 use super::Observed;
 use super::call::Outcome;
-use super::question::{Answered, Way};
+use super::question::{QuestionOutcome, Way};
 use crate::call::Method;
 
 /// The metrics of one upstream. Handles are created on first use, so that counting costs a load and
 /// an add.
-pub(crate) struct Figures {
+pub(crate) struct UpstreamMetrics {
     upstream: Arc<str>,
     calls: [[OnceLock<Counter>; Outcome::COUNT]; Method::COUNT],
-    questions: [[OnceLock<Counter>; Answered::COUNT]; Way::COUNT],
+    questions: [[OnceLock<Counter>; QuestionOutcome::COUNT]; Way::COUNT],
     added: OnceLock<Histogram>,
     /// Requests of clients that have no response.
-    pub(crate) open: Level,
+    pub(crate) open: OpenCount,
     /// Calls that go on while no request of the client is open.
-    pub(crate) parked: Level,
+    pub(crate) parked: OpenCount,
     /// Questions that are being asked.
-    pub(crate) questions_open: Level,
+    pub(crate) questions_open: OpenCount,
 }
 
 /// How many of something there are now.
-pub(crate) struct Level {
+pub(crate) struct OpenCount {
     name: &'static str,
     count: AtomicUsize,
     gauge: OnceLock<Gauge>,
 }
 
-/// One of what a [`Level`] counts, until dropped.
-pub(crate) struct Held {
+/// One of what an [`OpenCount`] counts, until dropped.
+pub(crate) struct GaugeGuard {
     of: Arc<Observed>,
-    which: fn(&Figures) -> &Level,
+    which: fn(&UpstreamMetrics) -> &OpenCount,
 }
 
 /// Describes the metrics to the recorder.
@@ -71,16 +71,16 @@ pub(super) fn describe() {
     );
 }
 
-impl Figures {
+impl UpstreamMetrics {
     pub(super) fn new(upstream: &str) -> Self {
         Self {
             upstream: upstream.into(),
             calls: Default::default(),
             questions: Default::default(),
             added: OnceLock::new(),
-            open: Level::new("gateway_calls_open"),
-            parked: Level::new("gateway_calls_parked"),
-            questions_open: Level::new("gateway_questions_open"),
+            open: OpenCount::new("gateway_calls_open"),
+            parked: OpenCount::new("gateway_calls_parked"),
+            questions_open: OpenCount::new("gateway_questions_open"),
         }
     }
 
@@ -98,7 +98,7 @@ impl Figures {
             .increment(1);
     }
 
-    pub(super) fn asked(&self, way: Way, answered: Answered) {
+    pub(super) fn asked(&self, way: Way, answered: QuestionOutcome) {
         let make = || {
             counter!(
                 "gateway_questions_total",
@@ -128,7 +128,7 @@ impl Figures {
     }
 }
 
-impl Level {
+impl OpenCount {
     fn new(name: &'static str) -> Self {
         Self {
             name,
@@ -147,21 +147,21 @@ impl Level {
     }
 }
 
-impl Held {
-    pub(crate) fn new(of: Arc<Observed>, which: fn(&Figures) -> &Level) -> Self {
-        let figures = &of.figures;
-        let level = which(figures);
+impl GaugeGuard {
+    pub(crate) fn new(of: Arc<Observed>, which: fn(&UpstreamMetrics) -> &OpenCount) -> Self {
+        let metrics = &of.metrics;
+        let level = which(metrics);
         level.count.fetch_add(1, Ordering::Relaxed);
-        level.gauge(&figures.upstream).increment(1.0);
+        level.gauge(&metrics.upstream).increment(1.0);
         Self { of, which }
     }
 }
 
-impl Drop for Held {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
-        let figures = &self.of.figures;
-        let level = (self.which)(figures);
+        let metrics = &self.of.metrics;
+        let level = (self.which)(metrics);
         level.count.fetch_sub(1, Ordering::Relaxed);
-        level.gauge(&figures.upstream).decrement(1.0);
+        level.gauge(&metrics.upstream).decrement(1.0);
     }
 }

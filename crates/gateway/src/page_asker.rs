@@ -10,12 +10,12 @@ use entreat_engine::{Ask, AskError, Asker, Channel, Elicitation, Links, NoPage, 
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::kept::{self, Kept, Keys};
+use crate::lost_answers::{self, LostAnswers, QuestionKeys};
 use crate::secrets;
 use crate::session::Person;
 
 /// Opens a page in the browser of this machine.
-pub(crate) type Opener = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type OpenBrowser = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The title of a form if neither the schema nor the message has one.
 const UNTITLED: &str = "Question";
@@ -24,20 +24,20 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Where questions are asked that a client cannot show.
 #[derive(Clone)]
-pub(crate) struct Desk {
+pub(crate) struct PageAsker {
     pub(crate) asker: Asker,
     /// Whose questions these are.
     pub(crate) principal: Arc<str>,
     pub(crate) links: Option<Arc<dyn Links>>,
-    pub(crate) browser: Option<Opener>,
+    pub(crate) browser: Option<OpenBrowser>,
     /// Who answers, where people have names.
     pub(crate) respondent: Option<String>,
     /// Answers that did not reach their server.
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) lost_answers: Arc<LostAnswers>,
 }
 
 /// A question for a page.
-pub(crate) struct Sheet {
+pub(crate) struct PageQuestion {
     /// Who asks, by its own name.
     pub(crate) server: String,
     pub(crate) message: String,
@@ -52,12 +52,12 @@ pub(crate) struct Sheet {
     /// How long it stays open; `None` is the usual time.
     pub(crate) timeout: Option<Duration>,
     /// Which question it is, if its answer is kept until a server has used it.
-    pub(crate) keys: Keys,
+    pub(crate) keys: QuestionKeys,
     /// What is filled in already.
     pub(crate) filled: Map<String, Value>,
 }
 
-impl Sheet {
+impl PageQuestion {
     /// A question in a server's words.
     pub(crate) fn of_server(server: String, message: String, form: Form) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Sheet {
             format: TextFormat::Plain,
             respondent: None,
             timeout: None,
-            keys: Keys::new(),
+            keys: QuestionKeys::new(),
             filled: Map::new(),
         }
     }
@@ -98,7 +98,7 @@ pub(crate) enum NotAsked {
 
 /// How a person decided.
 #[derive(Debug)]
-pub(crate) enum Decided {
+pub(crate) enum PageDecision {
     Answered(Map<String, Value>),
     Declined,
     Cancelled,
@@ -109,8 +109,8 @@ pub(crate) enum Decided {
     Withdrawn,
 }
 
-impl Desk {
-    /// The desk of one person: their questions are nobody else's.
+impl PageAsker {
+    /// Asks for one person: their questions are nobody else's.
     pub(crate) fn for_person(&self, person: &Person) -> Self {
         let is_own = *person == Person::here();
         Self {
@@ -123,7 +123,7 @@ impl Desk {
             links: self.links.clone(),
             browser: self.browser.clone().filter(|_| person.is_here),
             respondent: person.respondent.clone(),
-            kept: self.kept.clone(),
+            lost_answers: self.lost_answers.clone(),
         }
     }
 
@@ -135,57 +135,57 @@ impl Desk {
     /// Opens a page for a question.
     pub(crate) async fn ask(
         &self,
-        sheet: Sheet,
+        question: PageQuestion,
         cancelled: CancellationToken,
     ) -> Result<OpenPage, NotAsked> {
         let links = self.links.as_ref().ok_or(NotAsked::NoPages)?;
-        let respondent = sheet.respondent.as_ref().or(self.respondent.as_ref());
+        let respondent = question.respondent.as_ref().or(self.respondent.as_ref());
         if respondent.is_none() && links.needs_respondent() {
             return Err(NotAsked::Unknown);
         }
-        let channel = if sheet.is_linked {
+        let channel = if question.is_linked {
             Channel::Link
         } else {
             Channel::Page
         };
-        self.kept.recover().await;
-        let mut filled = sheet.filled;
-        filled.retain(|name, _| sheet.form.field(name).is_some());
-        let mut ask = Ask::form(sheet.form)
-            .metadata(kept::metadata(&sheet.keys))
-            .text_format(sheet.format)
-            .introduced_as(&sheet.server)
+        self.lost_answers.recover().await;
+        let mut filled = question.filled;
+        filled.retain(|name, _| question.form.field(name).is_some());
+        let mut ask = Ask::form(question.form)
+            .metadata(lost_answers::metadata(&question.keys))
+            .text_format(question.format)
+            .introduced_as(&question.server)
             .channel(channel);
-        if !sheet.message.trim().is_empty() {
-            ask = if sheet.is_confidential {
-                ask.confidential_message(&sheet.message)
+        if !question.message.trim().is_empty() {
+            ask = if question.is_confidential {
+                ask.confidential_message(&question.message)
             } else {
-                ask.message(&sheet.message)
+                ask.message(&question.message)
             };
         }
         if let Some(respondent) = respondent {
             ask = ask.respondent(respondent);
         }
-        let timeout = sheet.timeout.map(|time| {
+        let timeout = question.timeout.map(|time| {
             let millis = time.as_millis();
             u64::try_from(millis).unwrap_or(u64::MAX)
         });
-        if let Some(timeout) = timeout.or(sheet.is_linked.then_some(DAY_MS)) {
+        if let Some(timeout) = timeout.or(question.is_linked.then_some(DAY_MS)) {
             let bounds = self.asker.timeout_config(Mode::Form);
             ask = ask.timeout(Timeout {
                 initial: Some(timeout.clamp(bounds.min_ms, bounds.max_ms)),
                 ..Timeout::default()
             });
         }
-        let question = self.asker.ask(ask).await?;
+        let elicitation = self.asker.ask(ask).await?;
         // The respondent's actions are not rate limited.
-        let respondent = self.asker.engine().elicitation(question.id());
-        let wait = question.outcome();
-        let id = question.id();
-        self.kept.note(&self.principal, &sheet.keys, id);
+        let respondent = self.asker.engine().elicitation(elicitation.id());
+        let wait = elicitation.outcome();
+        let id = elicitation.id();
+        self.lost_answers.note(&self.principal, &question.keys, id);
         let page = OpenPage {
             url: String::new(),
-            listed: Listed(self.kept.clone(), id),
+            on_page: OnPageGuard(self.lost_answers.clone(), id),
             wait: Some(wait),
             withdrawal: Withdrawal(Some(respondent.clone())),
             cancelled,
@@ -217,13 +217,13 @@ pub(crate) struct OpenPage {
     withdrawal: Withdrawal,
     /// Fires when nobody waits for the answer any more.
     cancelled: CancellationToken,
-    listed: Listed,
+    on_page: OnPageGuard,
 }
 
 /// A question among those that are on a page, until dropped.
-struct Listed(Arc<Kept>, ElicitationId);
+struct OnPageGuard(Arc<LostAnswers>, ElicitationId);
 
-impl Drop for Listed {
+impl Drop for OnPageGuard {
     fn drop(&mut self) {
         self.0.closed(self.1);
     }
@@ -232,16 +232,16 @@ impl Drop for Listed {
 impl OpenPage {
     /// The question.
     pub(crate) fn id(&self) -> ElicitationId {
-        self.listed.1
+        self.on_page.1
     }
 
     /// Waits for the decision. Cancel safe.
     ///
     /// If nobody waits for it any more, the question is withdrawn, and what was decided before that
     /// counts: a page never says that an answer was sent which is then lost.
-    pub(crate) async fn decision(&mut self) -> Decided {
+    pub(crate) async fn decision(&mut self) -> PageDecision {
         let Some(wait) = &mut self.wait else {
-            return Decided::Withdrawn;
+            return PageDecision::Withdrawn;
         };
         let settled = tokio::select! {
             biased;
@@ -257,29 +257,29 @@ impl OpenPage {
         self.wait = None;
         self.withdrawal.0 = None;
         let Ok(settled) = settled else {
-            return Decided::Withdrawn;
+            return PageDecision::Withdrawn;
         };
         match settled.outcome() {
             Some(Outcome::Completed) => match settled.result() {
-                Some(Value::Object(answers)) => Decided::Answered(answers),
-                _ => Decided::Answered(Map::new()),
+                Some(Value::Object(answers)) => PageDecision::Answered(answers),
+                _ => PageDecision::Answered(Map::new()),
             },
-            Some(Outcome::Declined) => Decided::Declined,
-            Some(Outcome::TimedOut) => Decided::TimedOut,
+            Some(Outcome::Declined) => PageDecision::Declined,
+            Some(Outcome::TimedOut) => PageDecision::TimedOut,
             Some(Outcome::Cancelled(reason)) => match reason {
-                CancelReason::UserCancelled => Decided::Cancelled,
-                CancelReason::MaxRetriesExceeded => Decided::Invalid,
+                CancelReason::UserCancelled => PageDecision::Cancelled,
+                CancelReason::MaxRetriesExceeded => PageDecision::Invalid,
                 CancelReason::ClientDisconnected
                 | CancelReason::SessionExpired
                 | CancelReason::FormInvalidated
-                | CancelReason::AskerCancelled => Decided::Withdrawn,
+                | CancelReason::AskerCancelled => PageDecision::Withdrawn,
             },
-            None => Decided::Withdrawn,
+            None => PageDecision::Withdrawn,
         }
     }
 
     /// Withdraws the question, unless it is decided already.
-    pub(crate) async fn withdraw(mut self) -> Decided {
+    pub(crate) async fn withdraw(mut self) -> PageDecision {
         if let Some(question) = &self.withdrawal.0 {
             // Fails if it is decided.
             let _ = question.cancel(CancelReason::AskerCancelled).await;
