@@ -630,6 +630,17 @@ impl Account {
     }
 }
 
+/// An account that asks nobody: without a token that works, somebody has to sign in elsewhere.
+impl TokenSource for Account {
+    fn token(&self) -> TokenFuture<'_, Option<SecretText>> {
+        Box::pin(self.token())
+    }
+
+    fn renewed<'a>(&'a self, refusal: Refusal<'a>) -> TokenFuture<'a, SecretText> {
+        Box::pin(async move { self.renew(refusal).await?.ok_or(SignInError::Needed) })
+    }
+}
+
 impl std::fmt::Debug for Account {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // Without the URL, which may contain secrets.

@@ -238,8 +238,15 @@ impl StreamableHttpClient for Http {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), TransportError> {
         let headers = headers_of(Some(session_id), custom_headers);
-        let request = || self.client.request(Method::DELETE);
-        let response = self.send(request, headers).await?;
+        let mut request = self.client.request(Method::DELETE);
+        // Nobody signs in to say goodbye.
+        if let Some(tokens) = &self.tokens
+            && !headers.contains_key(AUTHORIZATION)
+            && let Ok(Some(token)) = tokens.token().await
+        {
+            request = request.bearer(token.expose());
+        }
+        let response = request.headers(headers).send().await.map_err(failed)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }

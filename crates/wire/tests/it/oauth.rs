@@ -408,8 +408,8 @@ async fn who_registers_nobody_wants_a_client_id_and_gets_the_configured_one() {
 #[tokio::test]
 async fn a_public_server_leads_to_public_addresses_only() {
     let resolver = ScriptedResolver::new()
-        .answers("tools.example", &["93.184.215.14"])
-        .answers("inside.example", &["10.0.0.5"]);
+        .answers("tools.example.com", &["93.184.215.14"])
+        .answers("inside.example.com", &["10.0.0.5"]);
     let folder = tempfile::tempdir().unwrap();
     let surroundings = Surroundings {
         clock: Arc::new(VirtualClock::new(UnixTime::from_millis(0))),
@@ -418,14 +418,14 @@ async fn a_public_server_leads_to_public_addresses_only() {
     };
     let files = GrantFiles::new(folder.path().to_owned(), None);
     let settings = ClientSettings::default();
-    let url = "https://tools.example/mcp";
+    let url = "https://tools.example.com/mcp";
     let account = Account::new(url, "", settings, files, surroundings).unwrap();
     for place in [
-        "https://inside.example/metadata",
+        "https://inside.example.com/metadata",
         "https://10.0.0.5/metadata",
         "http://127.0.0.1:7171/metadata",
         "http://localhost/metadata",
-        "http://tools.example/metadata",
+        "http://tools.example.com/metadata",
         "file:///etc/passwd",
     ] {
         let challenge = Challenge {
@@ -444,7 +444,7 @@ async fn a_public_server_leads_to_public_addresses_only() {
 async fn tokens_are_only_sent_by_tls_or_on_this_machine() {
     for url in [
         "http://tools.example/mcp",
-        "tools.example",
+        "tools.example.com",
         "https://a:b@tools.example",
     ] {
         let files = GrantFiles::new("unused".into(), None);
