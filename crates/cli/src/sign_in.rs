@@ -17,6 +17,7 @@ use entreat_wire::oauth::{
     Surroundings, TokenFuture, TokenSource,
 };
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 use url::Url;
 
 use self::loopback::Loopback;
@@ -26,6 +27,8 @@ use crate::environment::Environment;
 use crate::texts::{SignInTexts, Texts};
 use crate::{browser, output};
 
+/// How long nobody is asked again after a sign-in that failed.
+const PAUSE: Duration = Duration::from_secs(10);
 /// How long a person has to sign in.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
@@ -158,8 +161,9 @@ pub(crate) struct Person {
 pub(crate) struct PersonTokens {
     account: Account,
     person: Person,
-    /// Requests that are refused at the same time wait for one sign-in.
-    one_at_a_time: Mutex<()>,
+    /// Held during a sign-in, for which all requests wait that are refused meanwhile; afterwards,
+    /// why it failed and when.
+    last_failure: Mutex<Option<(SignInError, Instant)>>,
 }
 
 impl PersonTokens {
@@ -167,12 +171,16 @@ impl PersonTokens {
         Self {
             account,
             person,
-            one_at_a_time: Mutex::new(()),
+            last_failure: Mutex::new(None),
         }
     }
 
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
     async fn renew(&self, refusal: Refusal<'_>) -> Result<SecretText, SignInError> {
-        let _one = self.one_at_a_time.lock().await;
+        let mut last_failure = self.last_failure.lock().await;
         if let Some(token) = self.account.renew(refusal).await? {
             return Ok(token);
         }
@@ -181,7 +189,16 @@ impl PersonTokens {
             Some(_) => SignInReason::Ended,
             None => SignInReason::First,
         };
-        self.sign_in(refusal.challenge, why).await
+        // Those that have waited are not reasons to ask again.
+        if let Some((error, at)) = &*last_failure
+            && at.elapsed() < PAUSE
+        {
+            return Err(error.clone());
+        }
+        let outcome = self.sign_in(refusal.challenge, why).await;
+        let failure = outcome.as_ref().err().cloned();
+        *last_failure = failure.map(|error| (error, Instant::now()));
+        outcome
     }
 
     /// Signs the person in.
@@ -203,7 +220,7 @@ impl PersonTokens {
         let address = attempt.address(&state);
         let texts = person.texts;
         let reason = match why {
-            SignInReason::First => texts.first,
+            SignInReason::First | SignInReason::Again => texts.first,
             SignInReason::Ended => texts.ended,
             SignInReason::MoreScopes => texts.more_scopes,
         };
@@ -237,6 +254,8 @@ impl PersonTokens {
 pub(crate) enum SignInReason {
     /// They have not before.
     First,
+    /// They want to, perhaps with another account.
+    Again,
     /// The sign-in is not good any more.
     Ended,
     /// The server wants more scopes.
@@ -305,17 +324,17 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr(), "{}", output::sanitize(line));
 }
 
-/// Explains in words why there is no token, and what to do.
-pub(crate) fn explain(name: &str, error: &SignInError) -> String {
+/// Explains in words why there is no token, and what to do; `client_id` is where to set it.
+pub(crate) fn explain(name: &str, error: &SignInError, client_id: &str) -> String {
     match error {
         SignInError::Needed => format!("{name} requires you to sign in"),
         SignInError::TimedOut => format!("{name} requires you to sign in, and nobody did in time"),
         SignInError::NoClient | SignInError::Registration(_) => {
-            format!("cannot sign in at {name}: {error} by --client-id")
+            format!("cannot sign in at {name}: {error} with {client_id}")
         }
         SignInError::NoResourceMetadata | SignInError::NoIssuer => format!(
-            "cannot sign in at {name}: {error}. If you have a key, add \
-             --header 'Authorization: Bearer ...'"
+            "cannot sign in at {name}: {error}. If you have a key, send it in a header \
+             `Authorization: Bearer ...`"
         ),
         error => format!("cannot sign in at {name}: {error}"),
     }

@@ -94,9 +94,10 @@ where
         let Some(challenge) = Challenge::read(response.status(), response.headers()) else {
             return Ok(response);
         };
-        let (count, limit) = match challenge.lacks_scope {
-            true => (&mut steps_up, 1),
-            false => (&mut renewals, 2),
+        let (count, limit) = if challenge.lacks_scope {
+            (&mut steps_up, 1)
+        } else {
+            (&mut renewals, 2)
         };
         if *count == limit {
             return Ok(response);
@@ -240,7 +241,7 @@ pub struct SignedIn {
 }
 
 /// A sign-in under way. It has secrets: seal it before it leaves the process.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Attempt {
     address: String,
     state: String,
@@ -255,7 +256,7 @@ pub struct Attempt {
 }
 
 /// The parameters with which a browser comes back.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Callback {
     code: Option<SecretText>,
     state: Option<String>,
@@ -316,6 +317,20 @@ impl Attempt {
             .append_pair("state", state)
             .finish();
         format!("{}&{query}", self.address)
+    }
+}
+
+impl std::fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Attempt")
+            .field("issuer", &self.issuer)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Callback {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Callback").finish_non_exhaustive()
     }
 }
 
@@ -537,7 +552,8 @@ impl Account {
         found: Option<Discovered>,
     ) -> Result<Option<SecretText>, SignInError> {
         let _lock = self.files.lock(&self.name).await?;
-        *held = self.files.load(&self.name).await?.or(held.take());
+        // Also if there is none any more: then somebody has signed out.
+        *held = self.files.load(&self.name).await?;
         if let Some(token) = other_than(Some(refused), held.as_ref()) {
             return Ok(Some(token));
         }

@@ -138,8 +138,8 @@ impl Http {
         // A header that somebody chose goes before what we could get.
         match &self.tokens {
             Some(tokens) if !headers.contains_key(AUTHORIZATION) => {
-                let sent = send_with_token(&**tokens, send).await;
-                sent.map_err(|error| TransportError::Client(error.into()))
+                let outcome = send_with_token(&**tokens, send).await;
+                outcome.map_err(|error| TransportError::Client(error.into()))
             }
             _ => send(None).await.map_err(failed),
         }

@@ -46,6 +46,7 @@ impl<'a> Outbound<'a> {
             Policy::web().block_private(false),
             Policy::web().block_private(false).block_localhost(false),
         ];
+        let mut blocked = String::new();
         for policy in policies {
             match vet(resolver, server.as_str(), &policy).await {
                 Ok(_) => {
@@ -55,11 +56,11 @@ impl<'a> Outbound<'a> {
                         policy,
                     });
                 }
-                Err(UrlError::Blocked(_)) => {}
+                Err(UrlError::Blocked(error)) => blocked = error.to_string(),
                 Err(error) => return Err(SignInError::Address(error.to_string())),
             }
         }
-        Err(SignInError::Address("the server's URL".to_owned()))
+        Err(SignInError::Address(blocked))
     }
 
     /// Fetches a document; `None` if there is none.

@@ -156,7 +156,7 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
             ));
         }
         (Some(ConnectionFailure::SignIn(error)), _) => {
-            return anyhow::anyhow!(sign_in::explain(&name, &error));
+            return anyhow::anyhow!(sign_in::explain(&name, &error, "--client-id"));
         }
         (None, _) => {}
     }

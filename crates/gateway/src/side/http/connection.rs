@@ -366,8 +366,8 @@ impl Connection {
             request.send()
         };
         // Boxed, since most connections have no tokens and thousands of requests may wait.
-        let sent = Box::pin(send_with_token(&**tokens, send)).await;
-        sent.map_err(|error| match error {
+        let outcome = Box::pin(send_with_token(&**tokens, send)).await;
+        outcome.map_err(|error| match error {
             SendError::Exchange(error) => failure(error),
             SendError::SignIn(error) => Failure::SignIn(error),
         })
