@@ -201,7 +201,8 @@ impl Args {
                 bail!("specify the server: its URL, or -- and the command that starts it")
             }
         };
-        ensure!(words.next().is_none(), "--list and --sign-out take no tool");
+        let flag = if self.list { "--list" } else { "--sign-out" };
+        ensure!(words.next().is_none(), "{flag} takes no tool");
         Ok((name, target))
     }
 
