@@ -52,15 +52,71 @@ const SCENARIOS: &[(&str, &[Scenario])] = &[
     ),
 ];
 
-/// Scenarios for clients, by protocol version.
+/// Scenarios for clients about elicitation and authorization, by protocol version.
+///
+/// Of the latter, these are not run: endpoints that are guessed where nothing is published
+/// (`auth/2025-03-26-oauth-endpoint-fallback`), because a guess could send a code anywhere; and the
+/// extensions, which no server has to want: credentials without a person
+/// (`auth/client-credentials-…`, `auth/wif-jwt-bearer`), tokens of an employer
+/// (`auth/enterprise-managed-authorization`) and tokens bound to a key (`auth/dpop…`).
 const CLIENT_SCENARIOS: &[(&str, &[Scenario])] = &[
     (
+        "2025-03-26",
+        &[Scenario::new(
+            "auth/2025-03-26-oauth-metadata-backcompat",
+            12,
+        )],
+    ),
+    (
         "2025-11-25",
-        &[Scenario::new("elicitation-sep1034-client-defaults", 5)],
+        &[
+            Scenario::new("elicitation-sep1034-client-defaults", 5),
+            Scenario::new("auth/metadata-default", 18),
+            Scenario::new("auth/metadata-var1", 18),
+            Scenario::new("auth/metadata-var2", 18),
+            Scenario::new("auth/metadata-var3", 18),
+            Scenario::new("auth/basic-cimd", 13),
+            Scenario::new("auth/scope-from-www-authenticate", 14),
+            Scenario::new("auth/scope-from-scopes-supported", 14),
+            Scenario::new("auth/scope-omitted-when-undefined", 14),
+            Scenario::new("auth/scope-step-up", 23),
+            Scenario::new("auth/scope-retry-limit", 12),
+            Scenario::new("auth/token-endpoint-auth-basic", 19),
+            Scenario::new("auth/token-endpoint-auth-post", 19),
+            Scenario::new("auth/token-endpoint-auth-none", 19),
+            Scenario::new("auth/pre-registration", 13),
+        ],
     ),
     (
         "2026-07-28",
-        &[Scenario::new("sep-2322-client-request-state", 5)],
+        &[
+            Scenario::new("sep-2322-client-request-state", 5),
+            Scenario::new("auth/metadata-default", 17),
+            Scenario::new("auth/metadata-var1", 17),
+            Scenario::new("auth/metadata-var2", 17),
+            Scenario::new("auth/metadata-var3", 17),
+            Scenario::new("auth/basic-cimd", 11),
+            Scenario::new("auth/scope-from-www-authenticate", 13),
+            Scenario::new("auth/scope-from-scopes-supported", 13),
+            Scenario::new("auth/scope-omitted-when-undefined", 13),
+            Scenario::new("auth/scope-step-up", 26),
+            Scenario::new("auth/scope-retry-limit", 13),
+            Scenario::new("auth/token-endpoint-auth-basic", 18),
+            Scenario::new("auth/token-endpoint-auth-post", 18),
+            Scenario::new("auth/token-endpoint-auth-none", 18),
+            Scenario::new("auth/pre-registration", 11),
+            Scenario::new("auth/resource-mismatch", 2),
+            Scenario::new("auth/offline-access-scope", 14),
+            Scenario::new("auth/offline-access-not-supported", 13),
+            Scenario::new("auth/authorization-server-migration", 28),
+            Scenario::new("auth/iss-supported", 13),
+            Scenario::new("auth/iss-not-advertised", 13),
+            Scenario::new("auth/iss-supported-missing", 8),
+            Scenario::new("auth/iss-wrong-issuer", 8),
+            Scenario::new("auth/iss-unexpected", 8),
+            Scenario::new("auth/iss-normalized", 8),
+            Scenario::new("auth/metadata-issuer-mismatch", 3),
+        ],
     ),
 ];
 
@@ -74,7 +130,13 @@ const MAY_SKIP: [&str; 5] = [
 ];
 
 /// Log entries of the suite that are not checks.
-const TRAFFIC: [&str; 2] = ["incoming-request", "outgoing-response"];
+const TRAFFIC: [&str; 5] = [
+    "incoming-request",
+    "outgoing-response",
+    "incoming-auth-request",
+    "outgoing-auth-response",
+    "scope-retry-auth-attempt",
+];
 
 /// The expectations on one scenario.
 struct Scenario {

@@ -5,7 +5,7 @@ use entreat::{Catalogue, Messages};
 use crate::context::Context;
 
 /// A flag that chooses the language.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub(crate) struct LanguageArg {
     /// The language of prompts and errors, such as `de` [default: `$LC_ALL`, `$LC_MESSAGES` or
     /// `$LANG`]

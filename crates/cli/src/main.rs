@@ -22,6 +22,7 @@ mod questions;
 mod remote;
 mod runtime;
 mod service;
+mod sign_in;
 mod signals;
 mod store;
 mod telemetry;

@@ -27,6 +27,19 @@ pub(crate) struct Texts {
     pub(crate) not_called: fn(&str) -> String,
     pub(crate) asked_too_often: &'static str,
     pub(crate) question_timed_out: &'static str,
+    pub(crate) sign_in: SignInTexts,
+}
+
+/// What a person reads who signs in at a server.
+pub(crate) struct SignInTexts {
+    pub(crate) first: fn(&str) -> String,
+    pub(crate) ended: fn(&str) -> String,
+    pub(crate) more_scopes: fn(&str) -> String,
+    pub(crate) page_opens: &'static str,
+    pub(crate) open_link: &'static str,
+    pub(crate) paste: &'static str,
+    pub(crate) not_the_address: &'static str,
+    pub(crate) go_back: &'static str,
 }
 
 const ENGLISH: Texts = Texts {
@@ -51,6 +64,17 @@ const ENGLISH: Texts = Texts {
     not_called: |why| format!("not called: {why}"),
     asked_too_often: "the server asked too often",
     question_timed_out: "the question timed out",
+    sign_in: SignInTexts {
+        first: |name| format!("{name} wants you to sign in."),
+        ended: |name| format!("Your sign-in at {name} has ended. Sign in again."),
+        more_scopes: |name| format!("{name} wants you to allow more than before. Sign in again."),
+        page_opens: "The page should open in your browser. If it doesn't, open",
+        open_link: "Open this link in a browser:",
+        paste: "If the browser is on another machine, the last page doesn't load. Paste its \
+                address here:",
+        not_the_address: "That is not the address. It has a code, and begins with",
+        go_back: "You can close this page and go back to the program that sent you here.",
+    },
 };
 
 const GERMAN: Texts = Texts {
@@ -79,6 +103,19 @@ const GERMAN: Texts = Texts {
     not_called: |why| format!("nicht aufgerufen: {why}"),
     asked_too_often: "der Server hat zu oft gefragt",
     question_timed_out: "die Zeit für die Frage ist abgelaufen",
+    sign_in: SignInTexts {
+        first: |name| format!("{name} möchte, dass Sie sich anmelden."),
+        ended: |name| format!("Ihre Anmeldung bei {name} gilt nicht mehr. Melden Sie sich neu an."),
+        more_scopes: |name| {
+            format!("{name} braucht mehr Rechte als bisher. Melden Sie sich neu an.")
+        },
+        page_opens: "Die Seite öffnet sich in Ihrem Browser. Falls nicht, öffnen Sie",
+        open_link: "Öffnen Sie diesen Link in einem Browser:",
+        paste: "Ist der Browser auf einem anderen Rechner, dann lädt die letzte Seite nicht. \
+                Fügen Sie ihre Adresse hier ein:",
+        not_the_address: "Das ist nicht die Adresse. Sie enthält einen Code und beginnt mit",
+        go_back: "Sie können diese Seite schließen und zum Programm zurückkehren.",
+    },
 };
 
 /// A status of the control API.

@@ -10,6 +10,7 @@ pub mod pipe;
 use std::process::ExitStatus;
 
 use bytes::Bytes;
+use entreat_wire::oauth::SignInError;
 use entreat_wire::values::{MAX_VALUES, ValueCounter};
 
 use self::lines::Overlong;
@@ -68,6 +69,9 @@ pub enum Failure {
         /// 401 or 403.
         status: u16,
     },
+    /// There is no token for the server.
+    #[error("{0}")]
+    SignIn(SignInError),
     /// The server is busy.
     #[error("the server is busy (HTTP {status})")]
     Busy {
@@ -94,7 +98,7 @@ impl Failure {
     /// Whether the server may have got the request.
     pub fn may_have_run(&self) -> bool {
         match self {
-            Self::Connect(_) | Self::Unauthorized { .. } => false,
+            Self::Connect(_) | Self::Unauthorized { .. } | Self::SignIn(_) => false,
             Self::Broken(_)
             | Self::Unexpected(_)
             | Self::Busy { .. }
@@ -110,6 +114,7 @@ impl Failure {
             Self::Broken(_) => "upstream_broken",
             Self::Unexpected(_) => "upstream_unexpected",
             Self::Unauthorized { .. } => "upstream_unauthorized",
+            Self::SignIn(_) => "upstream_sign_in",
             Self::Busy { .. } => "upstream_busy",
             Self::NoMemory => "no_memory",
             Self::Exited => "upstream_exited",

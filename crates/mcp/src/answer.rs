@@ -32,7 +32,7 @@ pub use entreat_wire::presenter::{
     Progress, UrlCard, VisitReply, callback,
 };
 pub use handler::Answering;
-pub use http::{ConnectionFailure, Http, connection_failure, http};
+pub use http::{ConnectionFailure, Http, HttpError, connection_failure, http, http_with_tokens};
 pub use pipe::Pipe;
 pub use queue::{AnswerSettings, Decision};
 pub use rounds::CallError;

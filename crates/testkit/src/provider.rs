@@ -32,12 +32,14 @@
 //! | `/keys` | the key set |
 //! | `/authorize` | redirects at once, with a code for the [current person](Provider::sign_in_as); to `prompt=none` without one, with the error `login_required` |
 //! | `/token` | exchanges codes, once each and with PKCE (S256), and refresh tokens; takes any client id with the [secret](CLIENT_SECRET), by header or form, and any without one |
+//! | `/register` | registers clients without a secret |
 //! | `/introspect` | knows [opaque tokens](Provider::opaque_token); wants the client's id and [secret](CLIENT_SECRET) |
 //! | `/logout` | ends the session and redirects to `post_logout_redirect_uri`, if there is one |
 
 mod endpoints;
 mod keys;
 mod lie;
+mod resource;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -57,6 +59,7 @@ use tokio::task::JoinHandle;
 
 pub use self::keys::SigningAlgorithm;
 pub use self::lie::{ERROR_TEXT, Forgery, Lie};
+pub use self::resource::TokenServer;
 
 use self::keys::SigningKey;
 
@@ -79,6 +82,8 @@ pub struct Requests {
     pub metadata: usize,
     /// Requests for the key set.
     pub keys: usize,
+    /// Clients that were registered.
+    pub registrations: usize,
     /// Sign-ins that were begun.
     pub authorizations: usize,
     /// Codes and refresh tokens that were exchanged, or should have been.
@@ -126,6 +131,7 @@ struct Authorization {
     nonce: Option<String>,
     acr: Option<String>,
     resource: Option<String>,
+    scope: Option<String>,
     session: Session,
 }
 
@@ -207,6 +213,11 @@ impl Provider {
     /// Tells it to stop lying.
     pub fn be_honest(&self) {
         self.shared.state.lock().lie = None;
+    }
+
+    /// Takes back all codes and refresh tokens.
+    pub fn revoke_grants(&self) {
+        self.shared.state.lock().codes.clear();
     }
 
     /// Makes a new key with a new id, and publishes it in place of the old one.

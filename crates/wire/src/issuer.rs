@@ -27,8 +27,13 @@ use rustls::ClientConfig;
 use serde_json::{Map, Value};
 use url::Url;
 
+#[cfg(feature = "oauth")]
+pub(crate) use self::fetch::MAX_DOCUMENT;
 pub use self::introspection::ClientCredentials;
 pub use self::metadata::Metadata;
+pub(crate) use self::metadata::is_acceptable;
+#[cfg(feature = "oauth")]
+pub(crate) use self::metadata::read as read_metadata;
 #[doc(hidden)]
 pub use self::token::fuzz;
 pub use self::token::named_issuer;
@@ -195,8 +200,7 @@ impl Issuer {
         } = settings;
         let parsed = Url::parse(url).map_err(|_| IssuerError::Url)?;
         let has_more = parsed.query().is_some() || parsed.fragment().is_some();
-        let are_acceptable =
-            metadata::is_acceptable(url) && keys_url.as_deref().is_none_or(metadata::is_acceptable);
+        let are_acceptable = is_acceptable(url) && keys_url.as_deref().is_none_or(is_acceptable);
         if has_more || !are_acceptable {
             return Err(IssuerError::Url);
         }

@@ -5,7 +5,7 @@
 //! bounds messages before they are parsed. [`backoff`] counts the pauses between attempts.
 //! [`digest`] and [`seal`] make the states that travel through clients, and [`presenter`] is the
 //! interface to whatever shows a server's questions to a person. With the feature `issuer`,
-//! `issuer` checks tokens.
+//! `issuer` checks tokens; with the feature `oauth`, `oauth` gets those that other servers want.
 //!
 //! Deliberately absent: rmcp, whose types lose parts of messages, and rules about forms (see
 //! `entreat_core`).
@@ -18,6 +18,8 @@ pub mod http;
 #[cfg(feature = "issuer")]
 pub mod issuer;
 pub mod lines;
+#[cfg(feature = "oauth")]
+pub mod oauth;
 pub mod values;
 
 pub mod backoff;

@@ -134,6 +134,17 @@ impl Sealer {
         opened.map(|(_, text)| text)
     }
 
+    /// Seals what is kept here under a name.
+    pub fn seal_kept(&self, name: &[u8], text: &[u8]) -> Vec<u8> {
+        self.encrypt(text, &kept_aad(name))
+    }
+
+    /// Opens what is kept under a name.
+    pub fn open_kept(&self, name: &[u8], sealed: &[u8]) -> Result<Vec<u8>, RejectReason> {
+        let opened = self.keys.decrypt(sealed, &kept_aad(name));
+        opened.map(|(_, text)| text)
+    }
+
     fn encrypt(&self, text: &[u8], bound: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE];
         self.engine.fill_random(&mut nonce);
@@ -229,6 +240,11 @@ impl Keys {
 /// The additional data of a state's outcome, which keeps outcomes and states apart.
 fn outcome_aad(id: StateId) -> Vec<u8> {
     [b"outcome of ", &id[..]].concat()
+}
+
+/// The additional data of what is kept, so that nothing passes for something of another name.
+fn kept_aad(name: &[u8]) -> Vec<u8> {
+    [b"kept as ", name].concat()
 }
 
 /// Opens bytes as a state of a client, then as the plaintext of a state of ours. For fuzz targets.

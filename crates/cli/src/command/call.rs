@@ -12,19 +12,21 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use entreat::mcp::answer::{AnswerSettings, Answering, CallError, Decision};
 use entreat::mcp::rmcp::model::ProtocolVersion;
 use entreat::mcp::rmcp::service::ClientLifecycleMode;
+use entreat_wire::oauth::TokenSource;
 use serde_json::{Map, Value};
 
 use self::arguments::Completed;
 use self::scripted::ScriptedAnswers;
-use self::server::ServerTarget;
+use self::server::{Access, ServerTarget};
 use self::stderr::ServerStderr;
 use self::ui::ShownBy;
 use crate::context::{Context, Exit};
 use crate::input::{MAX_ANSWER_BYTES, Source};
 use crate::language::LanguageArg;
+use crate::sign_in::{SignInArgs, SignInWay};
 use crate::signals::Signals;
 use crate::texts::Texts;
-use crate::{browser, duration, output, runtime};
+use crate::{browser, duration, output, runtime, sign_in};
 
 mod arguments;
 mod bar;
@@ -50,7 +52,8 @@ pub(super) use server::{Header, header};
     override_usage = "entreat call [OPTIONS] TOOL URL\n       \
                       entreat call [OPTIONS] TOOL -- COMMAND...\n       \
                       entreat call --describe TOOL (URL | -- COMMAND...)\n       \
-                      entreat call --list (URL | -- COMMAND...)"
+                      entreat call --list (URL | -- COMMAND...)\n       \
+                      entreat call --sign-out URL"
 )]
 pub(crate) struct Args {
     /// The tool to call, and the server's URL if it is not a command
@@ -101,6 +104,11 @@ pub(crate) struct Args {
     no_input: bool,
     #[command(flatten)]
     language: LanguageArg,
+    /// Forget the sign-in at the server with that URL, without calling it
+    #[arg(long, conflicts_with_all = ["list", "describe", "prompt", "resource", "arguments"])]
+    sign_out: bool,
+    #[command(flatten)]
+    sign_in: SignInArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -145,6 +153,9 @@ were several questions, the last one decides.";
 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let (name, target) = args.target()?;
+    if args.sign_out {
+        return sign_out(args, &target, context);
+    }
     let script = match &args.answers {
         Some(source) => {
             let text = source.read(MAX_ANSWER_BYTES, context)?;
@@ -163,7 +174,7 @@ impl Args {
     /// Returns the name to call and the server.
     fn target(&self) -> anyhow::Result<(&str, ServerTarget<'_>)> {
         let mut words = self.words.iter().map(String::as_str);
-        let name = if self.list {
+        let name = if self.list || self.sign_out {
             ""
         } else {
             let wanted = match (self.prompt, self.resource) {
@@ -190,8 +201,28 @@ impl Args {
                 bail!("specify the server: its URL, or -- and the command that starts it")
             }
         };
-        ensure!(words.next().is_none(), "--list takes no tool");
+        let flag = if self.list { "--list" } else { "--sign-out" };
+        ensure!(words.next().is_none(), "{flag} takes no tool");
         Ok((name, target))
+    }
+
+    /// Returns what yields tokens for a server that wants one.
+    fn tokens(
+        &self,
+        target: &ServerTarget<'_>,
+        texts: &'static Texts,
+        context: &Context,
+    ) -> anyhow::Result<Option<Arc<dyn TokenSource>>> {
+        let ServerTarget::Url(url) = target else {
+            return Ok(None);
+        };
+        let way = if self.no_input {
+            SignInWay::Never
+        } else {
+            let has_stdin = !matches!(self.answers, Some(Source::Stdin));
+            SignInWay::Terminal { has_stdin }
+        };
+        self.sign_in.tokens(url, way, texts, context)
     }
 
     /// Returns the handshakes to try, in order.
@@ -211,6 +242,25 @@ impl Args {
             ],
         }
     }
+}
+
+/// Forgets the sign-in at a server.
+fn sign_out(args: &Args, target: &ServerTarget<'_>, context: &mut Context) -> anyhow::Result<Exit> {
+    let ServerTarget::Url(url) = target else {
+        bail!("--sign-out takes the URL of a server");
+    };
+    let account = args.sign_in.account(url, context.environment())?;
+    let forgotten = match account {
+        Some(account) => runtime::block_on_all(async { Ok(account.forget().await?) })?,
+        None => false,
+    };
+    let name = sign_in::shown_host(url);
+    if forgotten {
+        context.say(format_args!("You are signed out of {name} here."));
+        return Ok(Exit::Success);
+    }
+    context.say(format_args!("You were not signed in to {name}."));
+    Ok(Exit::Findings)
 }
 
 async fn call(
@@ -239,10 +289,14 @@ async fn call(
     };
     let answering = Answering::with(shown.presenter, settings, identity::Entreat);
     let mut stderr = None;
+    let access = Access {
+        headers: &args.headers,
+        tokens: args.tokens(target, texts, context)?,
+    };
     let connecting = target.connect(
         answering.clone(),
         args.eras(),
-        &args.headers,
+        &access,
         &mut stderr,
         shown.draws,
     );

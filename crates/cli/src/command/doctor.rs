@@ -15,6 +15,7 @@ mod sign_in;
 mod store;
 mod system;
 mod telemetry;
+mod upstreams;
 
 use std::io::{self, Write};
 
@@ -145,6 +146,7 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     if let Some(facts) = sign_in::gather(&config, || clock.wall()).await {
         findings.extend(sign_in::check(facts.as_ref().map_err(String::as_str)));
     }
+    findings.extend(upstreams::check(&config).await);
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }

@@ -12,6 +12,9 @@ use entreat::gateway::side::http::{Http, HttpTarget, SharedConnections};
 use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
 use entreat::gateway::{Pins, Policy, Upstream, forget_tools};
 use entreat::{Builder, GatewayOptions};
+use entreat_wire::oauth::TokenSource;
+
+pub(super) use self::sign_in::account;
 
 use super::serve;
 use crate::config::{
@@ -45,6 +48,10 @@ pub(crate) struct Args {
 enum GatewayCommand {
     /// Connect to each server and say what it offers
     Check(ServerArgs),
+    /// Sign in at a server with `oauth`, for everybody who uses it through the gateway
+    SignIn(sign_in::Args),
+    /// Forget the sign-in at a server
+    SignOut(sign_in::Args),
     /// Approve the tools of a server as they are now, where `pin` watches them
     ApproveTools(ServerArgs),
     /// Show what goes on behind a running gateway
@@ -95,6 +102,8 @@ usage or settings, a store or address that can't be used; above 128: ended by a 
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     match &args.command {
         Some(GatewayCommand::Check(args)) => check::run(args, context, out),
+        Some(GatewayCommand::SignIn(args)) => sign_in::run(args, context, out),
+        Some(GatewayCommand::SignOut(args)) => sign_in::forget(args, context),
         Some(GatewayCommand::ApproveTools(args)) => approve_tools(args, context, out),
         Some(GatewayCommand::Status(args)) => status::run(args, context, out),
         None if args.stdio => stdio::run(args, context),
@@ -162,17 +171,16 @@ fn routes(config: &Config) -> anyhow::Result<Vec<Route>> {
             UpstreamTarget::Command { .. } => 4,
             UpstreamTarget::Url { .. } => 64,
         };
-        Route {
+        let tokens =
+            account(config, upstream)?.map(|account| Arc::new(account) as Arc<dyn TokenSource>);
+        let (policy, log) = (policy(upstream, &pins), log_of(&upstream.name));
+        anyhow::Ok(Route {
             name: upstream.name.clone(),
-            connect: connect(
-                upstream.clone(),
-                policy(upstream, &pins),
-                log_of(&upstream.name),
-            ),
+            connect: connect(upstream.clone(), policy, log, tokens),
             per_principal,
-        }
+        })
     };
-    Ok(config.upstreams.iter().map(route).collect())
+    config.upstreams.iter().map(route).collect()
 }
 
 /// The file of approved tools, beside the store.
@@ -194,10 +202,15 @@ fn policy(upstream: &UpstreamConfig, pins: &std::path::Path) -> Policy {
 }
 
 /// Connects to a server, or starts it.
-fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
+fn connect(
+    upstream: UpstreamConfig,
+    policy: Policy,
+    log: LogLine,
+    tokens: Option<Arc<dyn TokenSource>>,
+) -> Connect {
     let connections = OnceLock::new();
     Arc::new(move || {
-        let started = start(&upstream, &log, &connections)
+        let started = start(&upstream, &log, &connections, tokens.as_ref())
             .map_err(|error| std::io::Error::other(format!("{error:#}")));
         let (sender, receiver, url) = started?;
         Ok(Upstream {
@@ -218,6 +231,7 @@ fn start(
     upstream: &UpstreamConfig,
     log: &LogLine,
     connections: &OnceLock<SharedConnections>,
+    tokens: Option<&Arc<dyn TokenSource>>,
 ) -> anyhow::Result<Started> {
     match &upstream.target {
         UpstreamTarget::Command {
@@ -256,7 +270,10 @@ fn start(
                 let made = SharedConnections::to(url)?;
                 connections.get_or_init(|| made).clone()
             };
-            let target = HttpTarget::new(url, headers).sharing(connections);
+            let mut target = HttpTarget::new(url, headers).sharing(connections);
+            if let Some(tokens) = tokens {
+                target = target.with_tokens(tokens.clone());
+            }
             let (sender, receiver) = Http::connect(target)?;
             Ok((
                 UpstreamSender::Http(sender),
@@ -325,5 +342,6 @@ fn approve_tools(
 }
 
 mod check;
+mod sign_in;
 mod status;
 mod stdio;

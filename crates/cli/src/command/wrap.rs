@@ -19,9 +19,11 @@ use super::call;
 use crate::agent::{self, AskThrough, CONFIG_HELP};
 use crate::config::{Config, ConfigArgs};
 use crate::context::{Context, Exit};
-use crate::environment::Environment;
+use crate::language::LanguageArg;
+use crate::sign_in::{SignInArgs, SignInWay};
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
+use crate::texts::Texts;
 use crate::{browser, output, runtime, service, trace_file};
 
 /// Stand between an MCP client and a server, so that the server's questions reach you
@@ -73,6 +75,8 @@ pub(crate) struct Args {
     /// secrets are left out
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     trace: Option<PathBuf>,
+    #[command(flatten)]
+    sign_in: SignInArgs,
     #[command(flatten)]
     shared: ConfigArgs,
     #[command(flatten)]
@@ -128,7 +132,7 @@ async fn relay(
     };
     let trace = args.trace.as_deref().map(trace_file::open).transpose()?;
     // First, because it takes longest.
-    let upstream = connect(args, context.environment())?;
+    let upstream = connect(args, context)?;
     let named = args.service.as_deref();
     let through = AskThrough::find(config, named, context.environment())?;
     let has_browser = browser::may_open(context);
@@ -182,7 +186,8 @@ fn server_name(name: &str) -> Result<String, &'static str> {
 }
 
 /// Starts the server, or prepares to call it.
-fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
+fn connect(args: &Args, context: &Context) -> anyhow::Result<Upstream> {
+    let environment = context.environment();
     if let Some(url) = &args.url {
         let mut headers = HeaderMap::new();
         for (name, value) in &args.headers {
@@ -198,7 +203,14 @@ fn connect(args: &Args, environment: &Environment) -> anyhow::Result<Upstream> {
                 header.map_err(|_| anyhow!("--header-env {shown}: it is not NAME: VALUE"))?;
             headers.append(name, value);
         }
-        let target = HttpTarget::new(url, headers);
+        let mut target = HttpTarget::new(url, headers);
+        let texts = Texts::of(&LanguageArg::default().messages(context));
+        if let Some(tokens) = args
+            .sign_in
+            .tokens(url, SignInWay::Browser, texts, context)?
+        {
+            target = target.with_tokens(tokens);
+        }
         let (sender, receiver) = Http::connect(target)?;
         let name = Url::parse(url).ok();
         let name = name.and_then(|url| url.host_str().map(str::to_owned));

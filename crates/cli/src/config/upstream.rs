@@ -1,5 +1,7 @@
 //! The `[[upstream]]` tables: servers behind the gateway.
 
+mod oauth;
+
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +13,14 @@ use toml::Spanned;
 use toml::de::DeValue;
 use url::Url;
 
+pub(crate) use self::oauth::OAuthConfig;
+
 use super::errors::ConfigErrors;
 use super::origin::Origin;
 use super::secret::read_secret;
 use crate::output;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 17] = [
     "name",
     "command",
     "url",
@@ -28,6 +32,12 @@ const KEYS: [&str; 11] = [
     "pin",
     "may_ask",
     "questions_per_minute",
+    "oauth",
+    "client_id",
+    "client_secret_file",
+    "client_metadata_url",
+    "scopes",
+    "sign_in_port",
 ];
 const MAX_NAME_LENGTH: usize = 32;
 
@@ -42,6 +52,7 @@ pub(crate) struct UpstreamConfig {
     pub(crate) may_ask_forms: bool,
     pub(crate) may_ask_urls: bool,
     pub(crate) questions_per_minute: Option<u32>,
+    pub(crate) oauth: Option<OAuthConfig>,
     pub(crate) origin: Origin,
 }
 
@@ -145,6 +156,7 @@ impl<'a, 'b> Table<'a, 'b> {
             }
         };
         let questions_per_minute = self.number("questions_per_minute");
+        let oauth = self.oauth(target.as_ref());
         let upstream = UpstreamConfig {
             name: name?,
             target: target?,
@@ -154,6 +166,7 @@ impl<'a, 'b> Table<'a, 'b> {
             may_ask_forms,
             may_ask_urls,
             questions_per_minute,
+            oauth,
             origin: self.place.clone(),
         };
         self.is_valid.then_some(upstream)

@@ -50,6 +50,8 @@ mod screen;
 mod serve;
 mod session;
 mod setup;
+#[cfg(unix)]
+mod sign_in;
 mod store;
 #[cfg(unix)]
 mod telemetry;

@@ -36,9 +36,11 @@ use std::time::Duration;
 
 use entreat_core::url_guard::{Policy, check_url};
 use entreat_wire::http::{Client, ClientError};
+use entreat_wire::oauth::TokenSource;
 use http::HeaderMap;
+use http::header::AUTHORIZATION;
 
-use self::connection::Connection;
+use self::connection::{Access, Connection};
 use self::inbox::Outlet;
 use super::lines::MAX_MESSAGE;
 use super::{Closed, UpstreamEvent};
@@ -62,6 +64,7 @@ pub struct SharedConnections(Client);
 pub struct HttpTarget {
     url: String,
     headers: HeaderMap,
+    tokens: Option<Arc<dyn TokenSource>>,
     shared: Option<SharedConnections>,
     /// The longest message that is taken from the server, in bytes.
     pub max_message: usize,
@@ -77,9 +80,17 @@ impl HttpTarget {
         Self {
             url: url.to_owned(),
             headers,
+            tokens: None,
             shared: None,
             max_message: MAX_MESSAGE,
         }
+    }
+
+    /// Sends tokens of this source where the server wants them, unless a header is for that.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: Arc<dyn TokenSource>) -> Self {
+        self.tokens = Some(tokens).filter(|_| !self.headers.contains_key(AUTHORIZATION));
+        self
     }
 
     /// Uses connections that others use too, in place of its own. They have to be to the same URL.
@@ -120,7 +131,12 @@ impl Http {
             None => SharedConnections::to(&target.url)?,
         };
         let (inbox, outlet) = inbox::inbox();
-        let connection = Connection::new(client, target.headers, target.max_message, inbox);
+        let access = Access {
+            client,
+            headers: target.headers,
+            tokens: target.tokens,
+        };
+        let connection = Connection::new(access, target.max_message, inbox);
         let handle = Arc::new(Handle(connection));
         let receiver = HttpReceiver {
             outlet,

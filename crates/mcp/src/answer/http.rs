@@ -8,11 +8,13 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use entreat_core::url_guard::{Policy, check_url};
 use entreat_wire::MAX_MESSAGE;
 use entreat_wire::http::{Client, ClientError, EventStream, ExchangeError, Request, Response};
+use entreat_wire::oauth::{SecretText, SendError, SignInError, TokenSource, send_with_token};
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorData, JsonRpcMessage, ServerJsonRpcMessage,
@@ -41,6 +43,23 @@ pub fn http(
     url: &str,
     headers: HeaderMap,
 ) -> Result<StreamableHttpClientTransport<Http>, ClientError> {
+    transport(url, headers, None)
+}
+
+/// Connects to a server by URL, with tokens where the server wants them.
+pub fn http_with_tokens(
+    url: &str,
+    headers: HeaderMap,
+    tokens: Arc<dyn TokenSource>,
+) -> Result<StreamableHttpClientTransport<Http>, ClientError> {
+    transport(url, headers, Some(tokens))
+}
+
+fn transport(
+    url: &str,
+    headers: HeaderMap,
+    tokens: Option<Arc<dyn TokenSource>>,
+) -> Result<StreamableHttpClientTransport<Http>, ClientError> {
     let mut client = Client::builder(url)
         .reusing_connections()
         .same_origin_redirects();
@@ -52,6 +71,7 @@ pub fn http(
         client: client.build()?,
         raw: Raw::default(),
         has_stream: Arc::default(),
+        tokens,
     };
     let mut config = StreamableHttpClientTransportConfig::with_uri(url);
     config.custom_headers = headers
@@ -69,6 +89,28 @@ pub struct Http {
     raw: Raw,
     /// Whether the session's event stream was opened, or cannot be.
     has_stream: Arc<watch::Sender<bool>>,
+    tokens: Option<Arc<dyn TokenSource>>,
+}
+
+/// Why a request got no response.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// It could not be sent, or the response could not be read.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// There is no token for it.
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
+}
+
+impl From<SendError<ExchangeError>> for HttpError {
+    fn from(error: SendError<ExchangeError>) -> Self {
+        match error {
+            SendError::SignIn(error) => Self::SignIn(error),
+            SendError::Exchange(error) => Self::Exchange(error),
+        }
+    }
 }
 
 impl std::fmt::Debug for Http {
@@ -77,9 +119,32 @@ impl std::fmt::Debug for Http {
     }
 }
 
-type TransportError = StreamableHttpError<ExchangeError>;
+type TransportError = StreamableHttpError<HttpError>;
 
 impl Http {
+    /// Sends a request with these headers, and with a token if there is one.
+    async fn send(
+        &self,
+        request: impl Fn() -> Request,
+        headers: HeaderMap,
+    ) -> Result<Response, TransportError> {
+        let send = |token: Option<SecretText>| {
+            let mut request = request().headers(headers.clone());
+            if let Some(token) = &token {
+                request = request.bearer(token.expose());
+            }
+            request.send()
+        };
+        // A header that somebody chose goes before what we could get.
+        match &self.tokens {
+            Some(tokens) if !headers.contains_key(AUTHORIZATION) => {
+                let outcome = send_with_token(&**tokens, send).await;
+                outcome.map_err(|error| TransportError::Client(error.into()))
+            }
+            _ => send(None).await.map_err(failed),
+        }
+    }
+
     /// Waits until the session's event stream is open. Some servers ask on it, and a question sent
     /// before that is lost, leaving the call hanging.
     async fn stream_opened(&self) {
@@ -106,8 +171,7 @@ impl Http {
         &self,
         response: Response,
     ) -> Result<ServerJsonRpcMessage, TransportError> {
-        let body = response.body(MAX_MESSAGE).await;
-        let body = body.map_err(TransportError::Client)?;
+        let body = response.body(MAX_MESSAGE).await.map_err(failed)?;
         let Ok(message) = self.raw.read(&body) else {
             return Err(unexpected(StatusCode::OK, &body));
         };
@@ -116,14 +180,14 @@ impl Http {
 }
 
 impl StreamableHttpClient for Http {
-    type Error = ExchangeError;
+    type Error = HttpError;
 
     async fn post_message(
         &self,
         _: Arc<str>,
         message: ClientJsonRpcMessage,
         session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<StreamableHttpPostResponse, TransportError> {
         self.raw.note_sent(&message);
@@ -132,13 +196,11 @@ impl StreamableHttpClient for Http {
         if has_session && wants_reply {
             self.stream_opened().await;
         }
-        let request = self.client.request(Method::POST);
-        let response = with_headers(request, session_id, auth_header, custom_headers)
-            .header(CONTENT_TYPE.as_str(), JSON_MIME_TYPE)
-            .body(serde_json::to_vec(&message)?)
-            .send()
-            .await
-            .map_err(TransportError::Client)?;
+        let body = Bytes::from(serde_json::to_vec(&message)?);
+        let mut headers = headers_of(session_id, custom_headers);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON_MIME_TYPE));
+        let request = || self.client.request(Method::POST).body(body.clone());
+        let response = self.send(request, headers).await?;
         let status = response.status();
         let session = response.header(HEADER_SESSION_ID).map(str::to_owned);
         check_authorization(&response)?;
@@ -172,12 +234,19 @@ impl StreamableHttpClient for Http {
         &self,
         _: Arc<str>,
         session_id: Arc<str>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), TransportError> {
-        let request = self.client.request(Method::DELETE);
-        let request = with_headers(request, Some(session_id), auth_header, custom_headers);
-        let response = request.send().await.map_err(TransportError::Client)?;
+        let headers = headers_of(Some(session_id), custom_headers);
+        let mut request = self.client.request(Method::DELETE);
+        // Nobody signs in to say goodbye.
+        if let Some(tokens) = &self.tokens
+            && !headers.contains_key(AUTHORIZATION)
+            && let Ok(Some(token)) = tokens.token().await
+        {
+            request = request.bearer(token.expose());
+        }
+        let response = request.headers(headers).send().await.map_err(failed)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Ok(());
         }
@@ -189,17 +258,17 @@ impl StreamableHttpClient for Http {
         _: Arc<str>,
         session_id: Option<Arc<str>>,
         last_event_id: Option<String>,
-        auth_header: Option<String>,
+        _: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<EventStream, TransportError> {
-        let request = self.client.request(Method::GET);
-        let mut request = with_headers(request, session_id, auth_header, custom_headers);
+        let mut headers = headers_of(session_id, custom_headers);
         if let Some(last) = last_event_id {
-            request = request.header(HEADER_LAST_EVENT_ID, &last);
+            insert(&mut headers, HEADER_LAST_EVENT_ID, &last);
         }
-        let response = request.send().await;
+        let request = || self.client.request(Method::GET);
+        let response = self.send(request, headers).await;
         self.has_stream.send_replace(true);
-        let response = response.map_err(TransportError::Client)?;
+        let response = response?;
         check_authorization(&response)?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(TransportError::ServerDoesNotSupportSse);
@@ -217,22 +286,25 @@ impl StreamableHttpClient for Http {
     }
 }
 
-fn with_headers(
-    request: Request,
-    session: Option<Arc<str>>,
-    token: Option<String>,
-    headers: HashMap<HeaderName, HeaderValue>,
-) -> Request {
+fn headers_of(session: Option<Arc<str>>, custom: HashMap<HeaderName, HeaderValue>) -> HeaderMap {
+    let mut headers: HeaderMap = custom.into_iter().collect();
     let accepted = format!("{EVENT_STREAM_MIME_TYPE}, {JSON_MIME_TYPE}");
-    let mut request = request.headers(headers.into_iter().collect());
-    request = request.header(ACCEPT.as_str(), &accepted);
+    insert(&mut headers, ACCEPT.as_str(), &accepted);
     if let Some(session) = session {
-        request = request.header(HEADER_SESSION_ID, &session);
+        insert(&mut headers, HEADER_SESSION_ID, &session);
     }
-    if let Some(token) = token {
-        request = request.bearer(&token);
+    headers
+}
+
+/// Adds a header, unless a server chose what no header can carry.
+fn insert(headers: &mut HeaderMap, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        headers.insert(name, value);
     }
-    request
+}
+
+fn failed(error: ExchangeError) -> TransportError {
+    TransportError::Client(error.into())
 }
 
 /// Maps 401 and 403 responses with a challenge to rmcp's errors.
@@ -266,8 +338,7 @@ async fn error_status(
     response: Response,
 ) -> Result<StreamableHttpPostResponse, TransportError> {
     let (status, busy) = (response.status(), busy(&response));
-    let body = response.body(MAX_MESSAGE).await;
-    let body = body.map_err(TransportError::Client)?;
+    let body = response.body(MAX_MESSAGE).await.map_err(failed)?;
     let reported = match serde_json::from_slice(&body) {
         Ok(ServerJsonRpcMessage::Error(error)) => Some(error),
         _ => None,
@@ -318,6 +389,8 @@ pub enum ConnectionFailure {
     Connect(String),
     /// The response is not what an MCP server sends, or the connection broke.
     Broken(String),
+    /// There is no token for it.
+    SignIn(SignInError),
 }
 
 /// Returns why connecting over [`http()`] failed; `None` for errors of the protocol and of other
@@ -334,8 +407,11 @@ pub fn connection_failure(error: &ClientInitializeError) -> Option<ConnectionFai
     let mut cause: &(dyn Error + 'static) = &*error.error;
     loop {
         match cause.downcast_ref::<TransportError>() {
-            Some(TransportError::Client(ExchangeError::Connect(why))) => {
+            Some(TransportError::Client(HttpError::Exchange(ExchangeError::Connect(why)))) => {
                 return Some(ConnectionFailure::Connect(why.clone()));
+            }
+            Some(TransportError::Client(HttpError::SignIn(error))) => {
+                return Some(ConnectionFailure::SignIn(error.clone()));
             }
             Some(TransportError::Client(error)) => {
                 return Some(ConnectionFailure::Broken(error.to_string()));

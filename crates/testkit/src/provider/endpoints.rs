@@ -32,6 +32,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/same-keys", get(keys))
         .route("/authorize", get(authorize))
         .route("/token", post(token))
+        .route("/register", post(register))
         .route("/introspect", post(introspect))
         .route("/logout", get(logout).post(logout))
         .layer(from_fn_with_state(shared.clone(), or_down))
@@ -53,7 +54,7 @@ async fn metadata(Shares(shared): Shares<Arc<Shared>>) -> Json<Value> {
         Some(Lie::OtherIssuerInMetadata) => "https://mallory.example",
         _ => &url,
     };
-    Json(json!({
+    let mut document = json!({
         "issuer": issuer,
         "authorization_endpoint": format!("{url}/authorize"),
         "token_endpoint": format!("{url}/token"),
@@ -70,7 +71,32 @@ async fn metadata(Shares(shared): Shares<Arc<Shared>>) -> Json<Value> {
         "authorization_response_iss_parameter_supported": true,
         "backchannel_logout_supported": true,
         "backchannel_logout_session_supported": true,
-    }))
+        "registration_endpoint": format!("{url}/register"),
+    });
+    let members = document.as_object_mut().expect("it is an object");
+    match state.lie {
+        Some(Lie::NoPkce) => drop(members.remove("code_challenge_methods_supported")),
+        Some(Lie::NoRegistration) => drop(members.remove("registration_endpoint")),
+        Some(Lie::PlainTokenEndpoint) => {
+            members.insert(
+                "token_endpoint".into(),
+                json!("http://mallory.example/token"),
+            );
+        }
+        _ => {}
+    }
+    Json(document)
+}
+
+async fn register(
+    Shares(shared): Shares<Arc<Shared>>,
+    Json(asked): Json<Value>,
+) -> (StatusCode, Json<Value>) {
+    let mut state = shared.state.lock();
+    state.requests.registrations += 1;
+    let mut client = asked;
+    client["client_id"] = json!(format!("registered-{}", state.requests.registrations));
+    (StatusCode::CREATED, Json(client))
 }
 
 async fn keys(Shares(shared): Shares<Arc<Shared>>, request: Request) -> Response {
@@ -138,6 +164,7 @@ async fn authorize(
                 nonce: text("nonce"),
                 acr: text("acr_values"),
                 resource: text("resource"),
+                scope: text("scope"),
                 session,
             };
             answer.push(("code", state.keep("code", authorization)));
@@ -290,6 +317,7 @@ impl State {
             nonce,
             acr,
             resource,
+            scope,
             session,
             ..
         } = authorization.clone();
@@ -301,7 +329,11 @@ impl State {
         claims["auth_time"] = json!(seconds(session.since));
         let mut access = shared.claims(&session.subject, &resource.unwrap_or(shared.url()));
         access["client_id"] = json!(client_id);
-        access["scope"] = json!("mcp");
+        let scope = scope.filter(|_| self.lie != Some(Lie::FewerScopes));
+        access["scope"] = json!(scope.unwrap_or_else(|| "mcp".to_owned()));
+        self.made_codes += 1;
+        // So that no two are the same.
+        access["jti"] = json!(format!("token-{}", self.made_codes));
         let access = self.sign(&json!({"typ": "at+jwt"}), &access);
         let optional = [("nonce", nonce), ("acr", acr)];
         for (name, value) in optional {

@@ -95,6 +95,14 @@ pub enum Lie {
     ErrorAtTokenEndpoint,
     /// The metadata are another issuer's.
     OtherIssuerInMetadata,
+    /// The metadata offer no PKCE.
+    NoPkce,
+    /// The metadata have no endpoint to register clients at.
+    NoRegistration,
+    /// The metadata name a token endpoint that is not on this machine, and not by TLS.
+    PlainTokenEndpoint,
+    /// Every token has the scope `mcp`, whatever was asked for.
+    FewerScopes,
     /// The key set is redirected to where it is.
     RedirectedKeySet,
     /// The key set has 50 MB.

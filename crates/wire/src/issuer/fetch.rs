@@ -13,7 +13,7 @@ use super::metadata::{self, Metadata};
 use crate::http::{Client, ExchangeError};
 
 /// The maximum size of a document, in bytes.
-pub(super) const MAX_DOCUMENT: usize = 64 << 10;
+pub(crate) const MAX_DOCUMENT: usize = 64 << 10;
 /// How long a request may take.
 pub(super) const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

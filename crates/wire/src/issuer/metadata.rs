@@ -19,6 +19,14 @@ pub struct Metadata {
     pub introspection_endpoint: Option<String>,
     /// Where people sign out.
     pub end_session_endpoint: Option<String>,
+    /// Where clients are registered (RFC 7591).
+    pub registration_endpoint: Option<String>,
+    /// The methods of PKCE that it knows.
+    pub pkce_methods: Vec<String>,
+    /// The scopes that it knows.
+    pub scopes: Vec<String>,
+    /// Whether it takes the URL of a document that describes a client as the client's id.
+    pub takes_client_documents: bool,
     /// Whether redirects from it name it (RFC 9207).
     pub sends_issuer: bool,
     /// The ways to authenticate at its token endpoint.
@@ -29,7 +37,7 @@ pub struct Metadata {
 
 /// Reads the document of an issuer. The issuer that it names has to be the expected one, byte for
 /// byte: another one's document could lead elsewhere.
-pub(super) fn read(text: &str, issuer: &str) -> Result<Metadata, IssuerError> {
+pub(crate) fn read(text: &str, issuer: &str) -> Result<Metadata, IssuerError> {
     let document = read_document(text, Notation::Json);
     let document = document.map_err(|_| IssuerError::Invalid("no metadata in JSON".to_owned()))?;
     match document.get("issuer").and_then(Value::as_str) {
@@ -56,21 +64,25 @@ pub(super) fn read(text: &str, issuer: &str) -> Result<Metadata, IssuerError> {
         let texts = list.into_iter().flatten().filter_map(Value::as_str);
         texts.map(str::to_owned).collect()
     };
-    let sends_issuer = document.get("authorization_response_iss_parameter_supported");
+    let is_true = |name: &str| document.get(name) == Some(&Value::Bool(true));
     Ok(Metadata {
         authorization_endpoint: endpoint("authorization_endpoint")?,
         token_endpoint: endpoint("token_endpoint")?,
         jwks_uri: endpoint("jwks_uri")?,
         introspection_endpoint: endpoint("introspection_endpoint")?,
         end_session_endpoint: endpoint("end_session_endpoint")?,
-        sends_issuer: sends_issuer == Some(&Value::Bool(true)),
+        registration_endpoint: endpoint("registration_endpoint")?,
+        pkce_methods: texts("code_challenge_methods_supported"),
+        scopes: texts("scopes_supported"),
+        takes_client_documents: is_true("client_id_metadata_document_supported"),
+        sends_issuer: is_true("authorization_response_iss_parameter_supported"),
         token_auth_methods: texts("token_endpoint_auth_methods_supported"),
         introspection_auth_methods: texts("introspection_endpoint_auth_methods_supported"),
     })
 }
 
 /// Whether an issuer or one of its endpoints may have this URL: by TLS, or on this machine.
-pub(super) fn is_acceptable(url: &str) -> bool {
+pub(crate) fn is_acceptable(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else {
         return false;
     };

@@ -6,6 +6,7 @@
 )]
 
 mod issuer;
+mod oauth;
 mod server;
 
 use std::net::SocketAddr;

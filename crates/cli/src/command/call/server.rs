@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::process::Stdio;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use entreat::mcp::answer::{self, Answering, ConnectionFailure};
@@ -10,12 +11,13 @@ use entreat::mcp::rmcp::RoleClient;
 use entreat::mcp::rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RunningService,
 };
+use entreat_wire::oauth::TokenSource;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::process::Command;
 
 use super::identity::Entreat;
 use super::stderr::ServerStderr;
-use crate::output;
+use crate::{output, sign_in};
 
 /// The server to call.
 pub(super) enum ServerTarget<'a> {
@@ -24,6 +26,12 @@ pub(super) enum ServerTarget<'a> {
         program: &'a OsString,
         arguments: &'a [OsString],
     },
+}
+
+/// How the server may be called.
+pub(super) struct Access<'a> {
+    pub(super) headers: &'a [Header],
+    pub(super) tokens: Option<Arc<dyn TokenSource>>,
 }
 
 /// A header for each request.
@@ -53,7 +61,7 @@ impl ServerTarget<'_> {
         &self,
         answering: Answering<Entreat>,
         eras: Vec<ClientLifecycleMode>,
-        headers: &[Header],
+        access: &Access<'_>,
         stderr: &mut Option<ServerStderr>,
         hold_stderr: bool,
     ) -> anyhow::Result<Connected> {
@@ -68,7 +76,7 @@ impl ServerTarget<'_> {
                 });
             };
             let tried = self
-                .try_connect(answering.clone(), era, headers, stderr, hold_stderr)
+                .try_connect(answering.clone(), era, access, stderr, hold_stderr)
                 .await?;
             match tried {
                 Ok(connected) => return Ok(connected),
@@ -85,14 +93,17 @@ impl ServerTarget<'_> {
         &self,
         answering: Answering<Entreat>,
         era: ClientLifecycleMode,
-        headers: &[Header],
+        access: &Access<'_>,
         stderr: &mut Option<ServerStderr>,
         hold_stderr: bool,
     ) -> anyhow::Result<Result<Connected, ClientInitializeError>> {
         Ok(match self {
             Self::Url(url) => {
-                let headers: HeaderMap = headers.iter().cloned().collect();
-                let transport = answer::http(url, headers)?;
+                let headers: HeaderMap = access.headers.iter().cloned().collect();
+                let transport = match &access.tokens {
+                    Some(tokens) => answer::http_with_tokens(url, headers, tokens.clone())?,
+                    None => answer::http(url, headers)?,
+                };
                 answering.serve_with_lifecycle(transport, era).await
             }
             Self::Command { program, arguments } => {
@@ -118,7 +129,7 @@ fn may_be_older(error: &ClientInitializeError) -> bool {
         )
         && !matches!(
             answer::connection_failure(error),
-            Some(ConnectionFailure::Connect(_))
+            Some(ConnectionFailure::Connect(_) | ConnectionFailure::SignIn(_))
         )
 }
 
@@ -127,7 +138,8 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
     let name = target.name();
     if error.is_authorization_required() {
         return anyhow::anyhow!(
-            "{name} requires authentication: add --header 'Authorization: Bearer ...'"
+            "{name} rejects the credentials, or requires some: add \
+             --header 'Authorization: Bearer ...'"
         );
     }
     match (answer::connection_failure(error), target) {
@@ -142,6 +154,9 @@ fn unreachable(target: &ServerTarget<'_>, error: &ClientInitializeError) -> anyh
             return anyhow::anyhow!(why).context(format!(
                 "{name} doesn't respond like an MCP server: check the URL, which often ends in /mcp"
             ));
+        }
+        (Some(ConnectionFailure::SignIn(error)), _) => {
+            return anyhow::anyhow!(sign_in::explain(&name, &error, "--client-id"));
         }
         (None, _) => {}
     }

@@ -62,6 +62,13 @@ pub(super) fn inspect_secrets(config: &Config) -> Vec<SecretFile> {
             files.push(inspect(path, format!("the key of {}", asker.name)));
         }
     }
+    for upstream in &config.upstreams {
+        let oauth = upstream.oauth.as_ref();
+        if let Some(path) = oauth.and_then(|oauth| oauth.client_secret_file.as_ref()) {
+            let secret = format!("the client secret for the server {}", upstream.name);
+            files.push(inspect(path, secret));
+        }
+    }
     if let Some(path) = &config.pages.key {
         files.push(inspect(path, "the private key of the service".to_owned()));
     }

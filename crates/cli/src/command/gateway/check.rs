@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use entreat::Entreat;
 use entreat::gateway::{Policy, Upstream};
+use entreat_wire::oauth::TokenSource;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, split};
 
-use super::{ServerArgs, connect, policy, selected, shown};
-use crate::config::UpstreamConfig;
+use super::{ServerArgs, connect, policy, selected, shown, sign_in};
+use crate::config::{Config, UpstreamConfig};
 use crate::context::{Context, Exit};
 use crate::{output, runtime};
 
@@ -26,14 +27,14 @@ pub(super) fn run(
     context: &Context,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let (_, upstreams) = selected(args, context)?;
+    let (config, upstreams) = selected(args, context)?;
     if upstreams.is_empty() {
         anyhow::bail!("there are no servers: name them in [[upstream]] tables");
     }
     runtime::block_on(async {
         let mut exit = Exit::Success;
         for upstream in &upstreams {
-            let found = tokio::time::timeout(TIMEOUT, look_at(upstream)).await;
+            let found = tokio::time::timeout(TIMEOUT, check(&config, upstream)).await;
             let found = found
                 .unwrap_or_else(|_| Err(anyhow::anyhow!("it did not respond within 45 seconds")));
             match found {
@@ -49,15 +50,39 @@ pub(super) fn run(
     })
 }
 
+/// What a server offers, and where somebody has signed in to it.
+async fn check(config: &Config, upstream: &UpstreamConfig) -> anyhow::Result<String> {
+    let Some(account) = sign_in::account(config, upstream)? else {
+        return look_at(upstream, None).await;
+    };
+    let account = Arc::new(account);
+    let found = look_at(upstream, Some(account.clone())).await;
+    // Afterwards, since looking may have found out that it has ended.
+    match account.signed_in().await? {
+        Some(signed_in) => {
+            let issuer = output::sanitize(&signed_in.issuer).into_owned();
+            Ok(format!("{}, signed in at {issuer}", found?))
+        }
+        None => anyhow::bail!(
+            "sign-in is needed: run `entreat gateway sign-in {}`",
+            upstream.name
+        ),
+    }
+}
+
 /// What a server says of itself and offers.
-async fn look_at(upstream: &UpstreamConfig) -> anyhow::Result<String> {
+pub(super) async fn look_at(
+    upstream: &UpstreamConfig,
+    tokens: Option<Arc<dyn TokenSource>>,
+) -> anyhow::Result<String> {
     let policy = policy(upstream, std::path::Path::new(""));
     let log = |line: &[u8]| {
         // Whoever reads it may be gone.
         let _ = writeln!(std::io::stderr(), "{}", shown(line));
     };
     // Everything passes: looking approves nothing, and says what is not offered.
-    let connected: Upstream = connect(upstream.clone(), Policy::default(), Arc::new(log))()?;
+    let connected: Upstream =
+        connect(upstream.clone(), Policy::default(), Arc::new(log), tokens)()?;
     let entreat = Entreat::builder().start().await?;
     let gateway = entreat.gateway().observed().build();
     let name = connected.name.clone();

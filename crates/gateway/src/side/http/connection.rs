@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use entreat_wire::http::{Client, Response};
+use entreat_wire::http::{Client, Request as HttpRequest, Response};
+use entreat_wire::oauth::{SecretText, SendError, TokenSource, send_with_token};
 use futures_util::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -49,10 +50,17 @@ const DELETE_TIMEOUT: Duration = Duration::from_secs(5);
 /// question that the server withdraws. Many servers never end it.
 const CANCELLED_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How a server may be called.
+pub(super) struct Access {
+    pub(super) client: Client,
+    /// Headers of every request.
+    pub(super) headers: HeaderMap,
+    pub(super) tokens: Option<Arc<dyn TokenSource>>,
+}
+
 /// A server, and what is open there.
 pub(super) struct Connection {
-    client: Client,
-    given: HeaderMap,
+    access: Access,
     pub(super) longest: usize,
     pub(super) inbox: Inbox,
     pub(super) tools: ToolHeaders,
@@ -84,11 +92,10 @@ struct Exchange {
 }
 
 impl Connection {
-    pub(super) fn new(client: Client, given: HeaderMap, longest: usize, inbox: Inbox) -> Arc<Self> {
+    pub(super) fn new(access: Access, longest: usize, inbox: Inbox) -> Arc<Self> {
         let stop = CancellationToken::new();
         Arc::new(Self {
-            client,
-            given,
+            access,
             longest,
             inbox,
             tools: ToolHeaders::default(),
@@ -336,20 +343,45 @@ impl Connection {
 
     /// Posts a message, and returns the response as soon as its head is there.
     pub(super) async fn post(&self, text: Bytes, headers: HeaderMap) -> Result<Response, Failure> {
-        let request = self.client.request(Method::POST).headers(headers);
-        request.body(text).send().await.map_err(failure)
+        let post = || self.access.client.request(Method::POST).body(text.clone());
+        self.request(post, headers).await
     }
 
     /// Opens a stream.
     pub(super) async fn get(&self, mut headers: HeaderMap) -> Result<Response, Failure> {
         headers.remove(CONTENT_TYPE);
-        let request = self.client.request(Method::GET).headers(headers);
-        request.send().await.map_err(failure)
+        let get = || self.access.client.request(Method::GET);
+        self.request(get, headers).await
+    }
+
+    /// Sends a request with these headers, and with a token if the server wants one. A request
+    /// that is refused for lack of one did not run, and is sent again.
+    async fn request(
+        &self,
+        request: impl Fn() -> HttpRequest + Send + Sync,
+        headers: HeaderMap,
+    ) -> Result<Response, Failure> {
+        let Some(tokens) = &self.access.tokens else {
+            return request().headers(headers).send().await.map_err(failure);
+        };
+        let send = |token: Option<SecretText>| {
+            let mut request = request().headers(headers.clone());
+            if let Some(token) = &token {
+                request = request.bearer(token.expose());
+            }
+            request.send()
+        };
+        // Boxed, since most connections have no tokens and thousands of requests may wait.
+        let outcome = Box::pin(send_with_token(&**tokens, send)).await;
+        outcome.map_err(|error| match error {
+            SendError::Exchange(error) => failure(error),
+            SendError::SignIn(error) => Failure::SignIn(error),
+        })
     }
 
     /// The headers of everything that is sent within a session, or without one.
     pub(super) fn headers(&self, session: Option<&Session>) -> HeaderMap {
-        let mut all = self.given.clone();
+        let mut all = self.access.headers.clone();
         all.insert(ACCEPT, BOTH);
         all.insert(CONTENT_TYPE, JSON);
         if let Some(session) = session {
@@ -418,7 +450,13 @@ impl Connection {
         if let Some(session) = self.sessions.current().filter(|it| it.id.is_some()) {
             let mut headers = self.headers(Some(&session));
             headers.remove(CONTENT_TYPE);
-            let request = self.client.request(Method::DELETE).headers(headers);
+            let mut request = self.access.client.request(Method::DELETE).headers(headers);
+            // Nobody signs in to say goodbye.
+            if let Some(tokens) = &self.access.tokens
+                && let Ok(Some(token)) = tokens.token().await
+            {
+                request = request.bearer(token.expose());
+            }
             // A server need not allow it.
             let _ = timeout(DELETE_TIMEOUT, request.send()).await;
         }
