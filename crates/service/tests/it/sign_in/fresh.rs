@@ -88,7 +88,7 @@ async fn a_class_of_authentication_is_asked_for_and_checked() {
 
 #[tokio::test]
 async fn whoever_signs_in_again_as_somebody_else_sends_nothing() {
-    let (realm, id, mut browser, page) = asked(auth(Some(0), None)).await;
+    let (realm, _, mut browser, page) = asked(auth(Some(0), None)).await;
     realm.site.world.pass(Duration::from_secs(1)).await;
     let sent = browser
         .post(&page.path, &answers(&page.csrf(), "send"))
