@@ -25,6 +25,16 @@ pub(crate) struct Args {
     seconds: u32,
 }
 
+impl Args {
+    /// One target, for so many seconds.
+    pub(crate) fn of(target: &str, seconds: u32) -> Self {
+        Self {
+            target: Some(target.to_owned()),
+            seconds,
+        }
+    }
+}
+
 /// Runs the chosen targets one after another, and stops at the first finding.
 pub(crate) fn run(args: &Args, root: &Path) -> Result<()> {
     let chosen = choose(targets(&root.join("fuzz"))?, args.target.as_deref())?;

@@ -15,6 +15,7 @@ mod everything;
 mod features;
 mod fuzz;
 mod gateway;
+mod identity;
 mod peers;
 mod platforms;
 mod running;
@@ -68,6 +69,8 @@ enum Command {
     Servers,
     /// Put the gateway between clients and servers of others
     Gateway(gateway::Args),
+    /// Test who may do what, at length: sign-in, tokens, groups, the board
+    Identity(identity::Args),
     /// Compile for macOS and Windows
     Platforms,
     /// Make the archives of a release and try them on a bare Debian
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Command::Clients => everything::run(&root),
         Command::Servers => servers::run(&root),
         Command::Gateway(args) => gateway::run(args, &root),
+        Command::Identity(args) => identity::run(args, &root),
         Command::Platforms => platforms::run(&root),
         Command::Dist(args) => dist::run(args, &root),
         Command::Book => book::run(&root),

@@ -32,6 +32,7 @@ pub(crate) use self::pages::Kind as IdentityKind;
 pub(crate) use self::resolved::{Config, LogFormat, NOBODY_ANSWERS, NOBODY_ANSWERS_REMEDY};
 pub(crate) use self::secret::read_secret;
 use self::setting::{SETTINGS, Setting};
+pub(crate) use self::tokens::ConfiguredIssuer;
 use self::tokens::TokenTables;
 pub(crate) use self::upstream::{UpstreamConfig, UpstreamTarget, headers as upstream_headers};
 use crate::environment::Environment;

@@ -1,5 +1,6 @@
 //! Access to elicitations, in a store on this machine or at a running service.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use anyhow::Context as _;
@@ -9,6 +10,7 @@ use entreat::{
 };
 use serde_json::{Value, json};
 
+use crate::context::{Context, Exit};
 use crate::environment::Environment;
 use crate::output;
 use crate::remote::{Remote, RemoteArgs, RemoteError, text};
@@ -164,6 +166,31 @@ impl Questions {
 }
 
 impl Changed {
+    /// Says what became of a question: `done` if it was changed, and its record if that is wanted.
+    pub(crate) fn report(
+        self,
+        id: ElicitationId,
+        done: fmt::Arguments<'_>,
+        is_json: bool,
+        context: &mut Context,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<Exit> {
+        match self {
+            Self::Done(record) => {
+                context.say(done);
+                if is_json {
+                    record.print_json(out)?;
+                }
+                Ok(Exit::Success)
+            }
+            Self::AlreadySettled(state) => {
+                context.say(format_args!("entreat: {id} is already settled: {state}"));
+                Ok(Exit::Findings)
+            }
+            Self::NotFound => Ok(context.report_missing(id)),
+        }
+    }
+
     fn of_stored(changed: Result<Snapshot, ActError>) -> anyhow::Result<Self> {
         match changed {
             Ok(snapshot) => Ok(Self::Done(Record::Stored(Box::new(snapshot)))),

@@ -48,6 +48,8 @@ pub struct Elicitation {
 pub(crate) enum Access {
     /// The program itself.
     Host,
+    /// The program on behalf of whom the elicitation is for: as long as it is.
+    Respondent(Option<Arc<str>>),
     /// The engine's own task, which is never dropped halfway: its commits have low priority.
     Engine,
     /// An asker or one of its principals, who sees only its own.
@@ -58,6 +60,7 @@ impl Access {
     pub(crate) fn admits(&self, record: &Record) -> bool {
         match self {
             Self::Host | Self::Engine => true,
+            Self::Respondent(name) => record.request.respondent() == name.as_deref(),
             Self::Asker(account) => account.owns(&record.request),
         }
     }
@@ -101,6 +104,17 @@ impl Elicitation {
     #[must_use]
     pub fn acting(mut self, actor: Actor) -> Self {
         self.actor = Some(Arc::new(actor));
+        self
+    }
+
+    /// Ends this handle's access as soon as the question is for somebody else than this respondent:
+    /// it is not found from then on. Whoever begins to send an answer while a question becomes
+    /// somebody else's doesn't answer it.
+    #[must_use]
+    pub fn while_for(mut self, respondent: Option<&str>) -> Self {
+        if matches!(self.access, Access::Host) {
+            self.access = Access::Respondent(respondent.map(Arc::from));
+        }
         self
     }
 
@@ -508,7 +522,9 @@ impl Elicitation {
             ..CheckSettings::default()
         };
         match self.access {
-            Access::Host => settings.references.clone_from(&self.accepted_references),
+            Access::Host | Access::Respondent(_) => {
+                settings.references.clone_from(&self.accepted_references)
+            }
             Access::Engine | Access::Asker(_) => {}
         }
         settings
@@ -520,7 +536,7 @@ impl Elicitation {
 
     fn charge(&self) -> Result<(), ActError> {
         match &self.access {
-            Access::Host | Access::Engine => Ok(()),
+            Access::Host | Access::Respondent(_) | Access::Engine => Ok(()),
             Access::Asker(account) => {
                 let inner = self.inner();
                 let charged = inner.charge(account, inner.now());

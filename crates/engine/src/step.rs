@@ -42,7 +42,7 @@ impl Inner {
     pub(crate) fn find(&self, access: &Access, id: ElicitationId) -> Reply<Option<Record>> {
         match access {
             Access::Asker(account) => self.store.load_for(id, account.name()),
-            Access::Host | Access::Engine => self.store.load(id),
+            Access::Host | Access::Respondent(_) | Access::Engine => self.store.load(id),
         }
     }
 

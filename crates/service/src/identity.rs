@@ -157,8 +157,19 @@ impl Account {
             .strip_prefix(&*self.issuer)
             .and_then(|rest| rest.strip_prefix('#'));
         subject == Some(&*self.subject)
-            || (self.is_of_default_issuer && respondent == &*self.subject)
+            || (self.is_of_default_issuer
+                && respondent == &*self.subject
+                && !names_issuer(respondent))
     }
+}
+
+/// Whether a name has the form `issuer#subject`. A subject of this form, which people may be able to
+/// choose, must not stand for the person of that name.
+fn names_issuer(name: &str) -> bool {
+    let is_url = ["https://", "http://"]
+        .iter()
+        .any(|begin| name.starts_with(begin));
+    is_url && name.contains('#')
 }
 
 impl Person {

@@ -34,6 +34,7 @@ mod sanitize;
 mod settings;
 #[cfg(feature = "sign-in")]
 mod sign_in;
+mod small_form;
 mod texts;
 mod token;
 mod visit;
@@ -154,7 +155,7 @@ impl Pages {
     }
 
     /// Where uploaded files are stored.
-    pub(crate) fn uploads(&self) -> Option<&Uploads> {
+    pub fn uploads(&self) -> Option<&Uploads> {
         self.0.uploads.as_ref()
     }
 

@@ -124,10 +124,7 @@ impl ProtectedResource {
         if !trusted.scopes.iter().all(|it| granted.contains(&&**it)) {
             return Err(Challenge::InsufficientScope);
         }
-        let subject = match trusted.subject_claim.as_str() {
-            "sub" => Some(claims.subject.as_str()),
-            other => claims.text(other),
-        };
+        let subject = claims.subject_by(&trusted.subject_claim);
         let subject = subject.ok_or(Challenge::InvalidToken)?;
         let principal: Arc<str> = format!("{}#{subject}", claims.issuer).into();
         let respondent = inner
@@ -186,23 +183,25 @@ impl Inner {
         trusted.issuer.check_access_token(token, rules, now).await
     }
 
-    /// Asks the issuers about an opaque token, one after the other.
+    /// Asks the issuers about an opaque token, one after the other. If none knows it, but one could
+    /// not be asked, nobody can say that it is invalid.
     async fn of_any_issuer(
         &self,
         token: &str,
         now: UnixTime,
     ) -> Option<(&TrustedIssuer, Result<Claims, TokenError>)> {
-        let mut last = None;
+        let mut refused = None;
         let issuers = self.issuers.iter();
         for trusted in issuers.filter(|it| it.issuer.knows_opaque_tokens()) {
             let claims = self.claims(trusted, token, now).await;
-            let is_known = claims.is_ok();
-            last = Some((trusted, claims));
-            if is_known {
-                break;
+            if claims.is_ok() {
+                return Some((trusted, claims));
+            }
+            if !matches!(refused, Some((_, Err(TokenError::Issuer(_))))) {
+                refused = Some((trusted, claims));
             }
         }
-        last
+        refused
     }
 }
 

@@ -52,6 +52,8 @@ use std::sync::Arc;
 use entreat_core::{FormCache, Validators};
 use entreat_engine::Engine;
 
+use crate::upload::Uploads;
+
 pub use answer::{ResponseFuture, RpcResponse};
 pub use entreat_engine::Links;
 pub use error::{Code, RpcError};
@@ -65,6 +67,7 @@ pub struct Rpc {
     engine: Engine,
     templates: Templates,
     links: Option<Arc<dyn Links>>,
+    uploads: Option<Uploads>,
     forms: Arc<FormCache>,
     validators: Arc<Validators>,
 }
@@ -83,6 +86,7 @@ impl Rpc {
             engine,
             templates: Templates::default(),
             links: None,
+            uploads: None,
             forms: Arc::new(FormCache::new(CACHED_FORMS)),
             validators: Arc::default(),
         }
@@ -99,6 +103,14 @@ impl Rpc {
     #[must_use]
     pub fn with_links(mut self, links: impl Links + 'static) -> Self {
         self.links = Some(Arc::new(links));
+        self
+    }
+
+    /// Adds the files that people send on the pages, so that those of drafts go when a question
+    /// becomes somebody else's.
+    #[must_use]
+    pub fn with_uploads(mut self, uploads: Uploads) -> Self {
+        self.uploads = Some(uploads);
         self
     }
 

@@ -45,6 +45,7 @@ use self::keys::Keys;
 use self::limits::Limits;
 use self::lock::Lock;
 use self::sealed::Reader;
+use self::sweep::is_without_draft;
 
 /// Maximum size of all inline files of one answer, in bytes; other files are downloaded.
 pub const MAX_INLINE: u64 = 16 << 20;
@@ -256,6 +257,15 @@ impl Uploads {
     /// Removes all files of an elicitation.
     pub async fn remove_all(&self, id: ElicitationId) {
         self.in_background(move |inner| inner.remove_all(id)).await;
+    }
+
+    /// Removes the files of an elicitation that became one for somebody else: its draft was dropped.
+    /// Does nothing while there is a draft, because then it is for whom it was before.
+    pub async fn remove_of_dropped_draft(&self, id: ElicitationId) {
+        let status = self.0.engine.elicitation(id).status().await;
+        if status.is_ok_and(|snapshot| is_without_draft(&snapshot)) {
+            self.remove_all(id).await;
+        }
     }
 
     async fn reader(&self, id: ElicitationId, upload: UploadId) -> Result<Reader, UploadError> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tracing::subscriber::DefaultGuard;
 use tracing::{Dispatch, Level};
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Captured log output. Clones share it.
 ///
@@ -26,10 +27,21 @@ pub struct LogGuard {
 impl CapturedLog {
     /// Captures what this thread logs, down to a level.
     pub fn of_this_thread(level: Level) -> (Self, LogGuard) {
+        Self::capture(level, FmtSpan::NONE)
+    }
+
+    /// Captures everything that this thread logs, and every span with its fields, as traces have
+    /// them.
+    pub fn with_spans_of_this_thread() -> (Self, LogGuard) {
+        Self::capture(Level::TRACE, FmtSpan::FULL)
+    }
+
+    fn capture(level: Level, spans: FmtSpan) -> (Self, LogGuard) {
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
             .with_ansi(false)
             .with_max_level(level)
+            .with_span_events(spans)
             .with_writer(log.writer())
             .finish();
         // With a single subscriber, the first test that logs a line would decide for all whether it

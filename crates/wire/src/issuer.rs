@@ -131,6 +131,41 @@ impl Claims {
             _ => Vec::new(),
         }
     }
+
+    /// Finds a claim by its name, or by a path with dots, such as `realm_access.roles`. Names come
+    /// first: some are URLs.
+    pub fn find(&self, name: &str) -> Option<&Value> {
+        self.all.get(name).or_else(|| {
+            let (first, rest) = name.split_once('.')?;
+            let mut names = rest.split('.');
+            names.try_fold(self.all.get(first)?, |value, name| value.get(name))
+        })
+    }
+
+    /// Returns whom the token is about by this claim, which [`find`](Self::find) finds. The claim
+    /// `email` counts only if the issuer has verified the address: at some, people enter whichever
+    /// they like.
+    pub fn subject_by(&self, claim: &str) -> Option<&str> {
+        let is_certain = claim != "email" || self.has_verified_email();
+        self.claimed_subject(claim).filter(|_| is_certain)
+    }
+
+    /// Returns whom the token is about by this claim, even if that is an address that the issuer
+    /// doesn't call verified.
+    pub fn claimed_subject(&self, claim: &str) -> Option<&str> {
+        if claim == "sub" {
+            return Some(&self.subject);
+        }
+        let subject = self.find(claim)?.as_str()?;
+        rules::is_subject(subject).then_some(subject)
+    }
+
+    /// Whether the issuer has verified that the claim `email` is the person's address. Some issuers
+    /// send this as text.
+    pub fn has_verified_email(&self) -> bool {
+        let verified = self.all.get("email_verified");
+        verified.is_some_and(|it| *it == Value::Bool(true) || *it == "true")
+    }
 }
 
 /// Why an issuer cannot be used.

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use entreat::{CancelReason, ElicitationId};
 
 use crate::context::{Context, Exit};
-use crate::questions::{Changed, QuestionsArgs};
+use crate::questions::QuestionsArgs;
 use crate::runtime;
 
 /// Cancel a question that has not been answered
@@ -42,20 +42,9 @@ store that cannot be opened, no response from the service.";
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;
     let id = args.id;
-    match runtime::block_on(questions.cancel(id, args.reason))? {
-        Changed::Done(record) => {
-            context.say(format_args!("{id} is cancelled: {}", args.reason));
-            if args.json {
-                record.print_json(out)?;
-            }
-            Ok(Exit::Success)
-        }
-        Changed::AlreadySettled(state) => {
-            context.say(format_args!("entreat: {id} is already settled: {state}"));
-            Ok(Exit::Findings)
-        }
-        Changed::NotFound => Ok(context.report_missing(id)),
-    }
+    let changed = runtime::block_on(questions.cancel(id, args.reason))?;
+    let done = format_args!("{id} is cancelled: {}", args.reason);
+    changed.report(id, done, args.json, context, out)
 }
 
 fn reasons() -> impl clap::builder::TypedValueParser<Value = CancelReason> {

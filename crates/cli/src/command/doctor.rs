@@ -7,6 +7,7 @@ mod certificate;
 mod files;
 mod finding;
 mod forms;
+mod issuer;
 mod pages;
 mod port;
 mod service;
@@ -15,6 +16,7 @@ mod sign_in;
 mod store;
 mod system;
 mod telemetry;
+mod tokens;
 mod upstreams;
 
 use std::io::{self, Write};
@@ -50,9 +52,10 @@ pub(crate) struct Args {
 
 const AFTER_HELP: &str = "\
 Each check is ok, a warning or a problem. Checks the configuration, the store with its folder and
-keys, the disk, the clock, the limit of open files, the address, insecure settings, and the forms.
-The service may be running. If your settings name a service for `entreat mcp`, checks whether it
-answers and knows the key; with --url, checks only that, for the service named.
+keys, the disk, the clock, the limit of open files, the address, insecure settings, the issuers that
+people sign in at and MCP clients get tokens from, and the forms. The service may be running. If
+your settings name a service for `entreat mcp`, checks whether it answers and knows the key; with
+--url, checks only that, for the service named.
 
 Examples:
   entreat doctor
@@ -147,6 +150,9 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
         findings.extend(sign_in::check(facts.as_ref().map_err(String::as_str)));
     }
     findings.extend(upstreams::check(&config).await);
+    if let Some(facts) = tokens::gather(&config, || clock.wall()).await {
+        findings.extend(tokens::check(&facts));
+    }
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }
@@ -175,7 +181,10 @@ fn weak_settings(config: &Config) -> Vec<Finding> {
     findings.extend(settings::askers(
         config.reach(),
         config.local_may_ask(),
-        config.keyed_askers(),
+        settings::Keys {
+            askers: config.keyed_askers(),
+            operators: config.operators(),
+        },
     ));
     findings.push(pages::identity(
         config.pages.kind,

@@ -6,7 +6,7 @@ use clap::builder::NonEmptyStringValueParser;
 use entreat::ElicitationId;
 
 use crate::context::{Context, Exit};
-use crate::questions::{Changed, QuestionsArgs};
+use crate::questions::QuestionsArgs;
 use crate::runtime;
 
 /// Let somebody else answer a question
@@ -40,19 +40,8 @@ store that cannot be opened, no response from the service.";
 pub(crate) fn run(args: &Args, context: &mut Context, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let questions = args.questions.questions(context.environment())?;
     let id = args.id;
-    match runtime::block_on(questions.reassign(id, &args.to))? {
-        Changed::Done(record) => {
-            let to = crate::output::sanitize(&args.to);
-            context.say(format_args!("{id} is now for {to}"));
-            if args.json {
-                record.print_json(out)?;
-            }
-            Ok(Exit::Success)
-        }
-        Changed::AlreadySettled(state) => {
-            context.say(format_args!("entreat: {id} is already settled: {state}"));
-            Ok(Exit::Findings)
-        }
-        Changed::NotFound => Ok(context.report_missing(id)),
-    }
+    let changed = runtime::block_on(questions.reassign(id, &args.to))?;
+    let to = crate::output::sanitize(&args.to);
+    let done = format_args!("{id} is now for {to}");
+    changed.report(id, done, args.json, context, out)
 }

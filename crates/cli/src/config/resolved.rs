@@ -358,6 +358,11 @@ impl Config {
         self.askers.iter().filter(is_asker).count()
     }
 
+    /// Returns the number of keys with which questions can be looked after, and not asked.
+    pub(crate) fn operators(&self) -> usize {
+        self.askers.len() - self.keyed_askers()
+    }
+
     /// Returns warnings to print at start.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();

@@ -76,6 +76,13 @@ struct IssuerConfig {
     introspection: Option<(String, PathBuf)>,
 }
 
+/// An issuer of tokens that is ready to be asked.
+pub(crate) struct ConfiguredIssuer {
+    pub(crate) trusted: TrustedIssuer,
+    /// Whether its keys are where the configuration says.
+    pub(crate) has_keys_url: bool,
+}
+
 impl TokenConfig {
     /// Reads the tables, and checks them together with the resource.
     pub(super) fn resolve(
@@ -114,6 +121,22 @@ impl TokenConfig {
     /// Returns the URL of the resource.
     pub(crate) fn resource(&self) -> Option<&ResourceUrl> {
         self.resource.as_ref()
+    }
+
+    /// Prepares the issuers, each on its own.
+    pub(crate) fn issuers(&self) -> impl Iterator<Item = anyhow::Result<ConfiguredIssuer>> {
+        self.issuers.iter().map(|issuer| {
+            Ok(ConfiguredIssuer {
+                trusted: issuer.trusted()?,
+                has_keys_url: issuer.keys_url.is_some(),
+            })
+        })
+    }
+
+    /// Returns the issuers of tables `[[identity.same]]` whose tokens are not accepted.
+    pub(crate) fn strays(&self) -> impl Iterator<Item = &str> {
+        let named = self.same.iter().map(|same| same.issuer.as_str());
+        named.filter(|name| !self.issuers.iter().any(|issuer| issuer.url == *name))
     }
 
     /// Prepares the resource, if one is configured. `pages` is where visitors of pages sign in.

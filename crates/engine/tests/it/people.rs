@@ -229,6 +229,30 @@ async fn a_question_for_somebody_else_keeps_its_time_and_loses_its_draft() {
 }
 
 #[tokio::test]
+async fn whoever_began_to_answer_before_a_question_was_reassigned_cannot_finish() {
+    let world = World::new().await;
+    let question = asked(&world).await;
+    let of = |name: &str| by(&world, &question, name).while_for(Some("group:ops"));
+    let (ada, bob) = (of("ada"), of("bob"));
+    types(&ada, "name", "Ada").await;
+    question.reassign("eve").await.unwrap();
+    let typed = bob.edit_draft(|draft| drop(draft.insert("name".to_owned(), "Bob".into())));
+    assert!(matches!(typed.await, Err(ActError::NotFound)));
+    let draft = json!({"name": "Ada"});
+    let sent = ada.submit_draft(&Map::new(), &draft, None).await;
+    assert!(matches!(sent, Err(ActError::NotFound)), "{sent:?}");
+    assert!(matches!(ada.decline().await, Err(ActError::NotFound)));
+    assert!(matches!(ada.status().await, Err(ActError::NotFound)));
+    let after = question.status().await.unwrap();
+    assert!(after.lifecycle().is_live() && after.record().answer_state.is_none());
+    // Until it is theirs again.
+    question.reassign("group:ops").await.unwrap();
+    assert!(ada.decline().await.is_ok());
+    // An asker's own handle sees its questions, whoever answers.
+    assert!(question.clone().while_for(None).status().await.is_ok());
+}
+
+#[tokio::test]
 async fn of_many_changes_at_once_none_is_lost() {
     let world = World::new().await;
     let question = asked(&world).await;

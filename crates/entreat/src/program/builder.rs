@@ -513,6 +513,9 @@ impl Entreat {
     /// Sets the pages, and lets askers link to them.
     fn set_pages(&mut self, pages: Pages) {
         self.rpc = self.rpc.clone().with_links(pages.clone());
+        if let Some(uploads) = pages.uploads() {
+            self.rpc = self.rpc.clone().with_uploads(uploads.clone());
+        }
         self.pages = Some(pages);
     }
 }

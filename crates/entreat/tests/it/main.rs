@@ -1,5 +1,6 @@
 //! The assembled parts, as a program uses them.
 
+mod asked_over_http;
 mod asking;
 mod extension;
 mod gateway;
@@ -7,6 +8,7 @@ mod listener;
 mod principals;
 mod processes;
 mod remote;
+mod resource_routes;
 mod service_at;
 mod single_use;
 mod tokens;
@@ -66,6 +68,18 @@ async fn call(address: SocketAddr, key: Option<&str>, method: &str) -> String {
     let read = stream.read_to_string(&mut answer).await;
     read.expect("it answers");
     answer
+}
+
+/// Fetches a path; the headers end with line breaks.
+async fn get(address: SocketAddr, path: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\n");
+    let sent = stream.write_all(request.as_bytes()).await;
+    sent.expect("it reads");
+    let mut response = String::new();
+    let received = stream.read_to_string(&mut response).await;
+    received.expect("it responds with text");
+    response
 }
 
 #[tokio::test]

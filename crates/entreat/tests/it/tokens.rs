@@ -14,11 +14,9 @@ use entreat_testkit::CapturedLog;
 use entreat_testkit::mcp::{HttpClient, Kind, accept};
 use entreat_testkit::provider::{Forgery, Lie, Provider};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
-use crate::LOOPBACK;
 use crate::asking::Server;
+use crate::{LOOPBACK, get};
 
 const RESOURCE: &str = "https://ask.example/mcp";
 
@@ -50,21 +48,6 @@ fn token(provider: &Provider, subject: &str, number: u32) -> String {
     provider.sign(&claims)
 }
 
-async fn get(address: SocketAddr, path: &str) -> String {
-    get_as(address, path, "").await
-}
-
-async fn get_as(address: SocketAddr, path: &str, headers: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\n");
-    let sent = stream.write_all(request.as_bytes()).await;
-    sent.expect("it reads");
-    let mut response = String::new();
-    let received = stream.read_to_string(&mut response).await;
-    received.expect("it responds with text");
-    response
-}
-
 #[tokio::test]
 async fn a_client_without_a_token_is_told_where_to_get_one() {
     let provider = Provider::start().await;
@@ -82,7 +65,7 @@ async fn a_client_without_a_token_is_told_where_to_get_one() {
 
     for path in ["", "/mcp", "/mcp/github"] {
         let path = format!("/.well-known/oauth-protected-resource{path}");
-        let response = get(address, &path).await;
+        let response = get(address, &path, "").await;
         let (head, body) = response.split_once("\r\n\r\n").expect("it has a body");
         assert!(head.contains("application/json"), "{head}");
         let metadata: Value = serde_json::from_str(body).expect("it is JSON");
@@ -96,7 +79,7 @@ async fn a_client_without_a_token_is_told_where_to_get_one() {
             })
         );
     }
-    let other = get(address, "/.well-known/oauth-protected-resource/other").await;
+    let other = get(address, "/.well-known/oauth-protected-resource/other", "").await;
     assert!(other.starts_with("HTTP/1.0 404"), "{other}");
 
     let mut claims = provider.access_claims("ada", RESOURCE);
@@ -234,9 +217,9 @@ async fn the_page_of_a_question_is_for_the_tokens_person_or_there_is_none() {
                 let (host, path) = place.split_once('/').expect("it has a path");
                 let host = host.parse().expect("it is an address");
                 let path = format!("/{path}");
-                let found = get_as(host, &path, &format!("x-user: {name}\r\n")).await;
+                let found = get(host, &path, &format!("x-user: {name}\r\n")).await;
                 assert!(!found.contains("404"), "{found}");
-                let eve = get_as(host, &path, "x-user: eve\r\n").await;
+                let eve = get(host, &path, "x-user: eve\r\n").await;
                 assert!(eve.starts_with("HTTP/1.0 404"), "{eve}");
             }
         }
@@ -273,7 +256,7 @@ async fn tokens_and_the_keys_of_askers_both_open_a_gateway() {
 
     // A token is for tools: not for the control API, and not for the state of the gateway.
     let bearer = format!("authorization: Bearer {good}\r\n");
-    let status = get_as(address, "/gateway/status", &bearer).await;
+    let status = get(address, "/gateway/status", &bearer).await;
     assert!(status.starts_with("HTTP/1.0 401"), "{status}");
     let answer = crate::call(address, Some(&good), "forms/list").await;
     assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
@@ -281,8 +264,8 @@ async fn tokens_and_the_keys_of_askers_both_open_a_gateway() {
 }
 
 #[tokio::test]
-async fn no_token_is_in_the_log() {
-    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::TRACE);
+async fn no_token_is_in_a_log_or_a_trace() {
+    let (log, _guard) = CapturedLog::with_spans_of_this_thread();
     let provider = Provider::start().await;
     let builder = Entreat::builder().mcp_tokens(resource(&provider, Vec::new()));
     let (entreat, address) = asks_for_a_name(builder).await;

@@ -59,7 +59,7 @@ impl AssertionIdentity {
             tracing::info!(%error, "a proxy's token was refused");
             Unidentified::InvalidToken
         })?;
-        let account = self.claims.account(&claims);
+        let account = self.claims.account_at_proxy(&claims);
         let account = account.ok_or(Unidentified::InvalidToken)?;
         Ok(Person::SignedIn(Arc::new(account)))
     }

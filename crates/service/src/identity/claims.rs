@@ -1,5 +1,6 @@
 //! Makes an account of the claims of a token.
 
+use entreat_core::is_unsafe_to_display;
 use entreat_wire::issuer::Claims;
 use serde_json::Value;
 
@@ -35,22 +36,33 @@ impl Default for ClaimNames {
 impl ClaimNames {
     /// The account of the person whom a token names; `None` if the token lacks the subject.
     pub(crate) fn account(&self, claims: &Claims) -> Option<Account> {
-        let subject = match self.subject.as_str() {
-            "sub" => &*claims.subject,
-            name => find(claims, name)?.as_str()?,
+        Some(self.account_of(claims, claims.subject_by(&self.subject)?))
+    }
+
+    /// The account of the person whom a proxy's token names. Proxies that know people by their
+    /// addresses alone send no `email_verified`.
+    pub(crate) fn account_at_proxy(&self, claims: &Claims) -> Option<Account> {
+        let says_more = claims.all.contains_key("email_verified");
+        let subject = if self.subject == "email" && !says_more {
+            claims.claimed_subject(&self.subject)
+        } else {
+            claims.subject_by(&self.subject)
         };
-        if subject.is_empty() {
-            return None;
-        }
+        Some(self.account_of(claims, subject?))
+    }
+
+    fn account_of(&self, claims: &Claims, subject: &str) -> Account {
         let mut names = ["name", "preferred_username", "email"].into_iter();
         let shown_as = names.find_map(|name| claims.text(name));
         let shown_as: String = shown_as
             .unwrap_or(subject)
             .chars()
+            // Operators and others in a group read it, and people choose it themselves.
+            .filter(|character| !is_unsafe_to_display(*character))
             .take(MAX_SHOWN)
             .collect();
         let operator = self.operator.as_ref();
-        Some(Account {
+        Account {
             issuer: (*claims.issuer).into(),
             subject: subject.into(),
             is_of_default_issuer: true,
@@ -61,32 +73,18 @@ impl ClaimNames {
                 let mut values = texts(claims, name);
                 values.any(|found| found == value)
             }),
-        })
+        }
     }
 
     fn email<'c>(&self, claims: &'c Claims) -> Option<&'c str> {
-        let verified = claims.all.get("email_verified");
-        // Some issuers send it as text.
-        let is_verified = verified.is_some_and(|it| *it == Value::Bool(true) || *it == "true");
-        claims
-            .text("email")
-            .filter(|_| self.trusts_email && is_verified)
+        let is_trusted = self.trusts_email && claims.has_verified_email();
+        claims.text("email").filter(|_| is_trusted)
     }
-}
-
-/// Finds a claim by its name, or by a path with dots, such as `realm_access.roles`. Names come
-/// first: some are URLs.
-fn find<'c>(claims: &'c Claims, name: &str) -> Option<&'c Value> {
-    claims.all.get(name).or_else(|| {
-        let (first, rest) = name.split_once('.')?;
-        let mut names = rest.split('.');
-        names.try_fold(claims.all.get(first)?, |value, name| value.get(name))
-    })
 }
 
 /// The texts of a claim that is a list, or the only one.
 fn texts<'c>(claims: &'c Claims, name: &str) -> impl Iterator<Item = &'c str> {
-    let found = find(claims, name);
+    let found = claims.find(name);
     let items = match found {
         Some(Value::Array(items)) => items.as_slice(),
         Some(item) => std::slice::from_ref(item),
@@ -124,6 +122,49 @@ mod tests {
         assert_eq!(&*names.account(&token).unwrap().subject, "0-1");
         names.subject = "missing".to_owned();
         assert_eq!(names.account(&token), None);
+    }
+
+    #[test]
+    fn a_claim_that_people_can_choose_names_nobody_else() {
+        let by = |claim: &str, token: Value| {
+            let names = ClaimNames {
+                subject: claim.to_owned(),
+                ..ClaimNames::default()
+            };
+            let account = names.account(&claims(token));
+            account.map(|account| account.subject.to_string())
+        };
+        let address = |verified: Value| {
+            let token = json!({"sub": "eve", "email": "ada@example.com",
+                "email_verified": verified});
+            by("email", token)
+        };
+        assert_eq!(address(json!(true)).as_deref(), Some("ada@example.com"));
+        assert_eq!(address(json!(false)), None);
+        assert_eq!(address(json!(null)), None);
+        // A proxy says nothing about addresses that it has checked itself.
+        let at_proxy = |token: Value| {
+            let names = ClaimNames {
+                subject: "email".to_owned(),
+                ..ClaimNames::default()
+            };
+            names.account_at_proxy(&claims(token)).is_some()
+        };
+        assert!(at_proxy(json!({"sub": "eve", "email": "ada@example.com"})));
+        let refused = json!({"sub": "eve", "email": "a@example.com", "email_verified": false});
+        assert!(!at_proxy(refused));
+        for name in ["", "ada\nroot", &"a".repeat(256)] {
+            assert_eq!(by("login", json!({"sub": "eve", "login": name})), None);
+        }
+        let nested = json!({"sub": "eve", "ids": {"login": "e-1"}});
+        assert_eq!(by("ids.login", nested).as_deref(), Some("e-1"));
+    }
+
+    #[test]
+    fn a_name_that_is_shown_cannot_rearrange_what_stands_around_it() {
+        let token = claims(json!({"sub": "a", "name": "Ada\u{202e}\u{200b}\n Lovelace"}));
+        let account = ClaimNames::default().account(&token).unwrap();
+        assert_eq!(&*account.shown_as, "Ada Lovelace");
     }
 
     #[test]

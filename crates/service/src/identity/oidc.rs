@@ -291,18 +291,22 @@ impl SignIn {
             .append_pair("nonce", &attempt.nonce)
             .append_pair("code_challenge", &challenge)
             .append_pair("code_challenge_method", "S256");
-        if request.other_account {
+        let max_age = attempt.fresh.as_ref().and_then(|fresh| fresh.max_age);
+        // Once: providers refuse repeated parameters.
+        if max_age.is_some() {
+            query.append_pair("prompt", "login");
+        } else if request.other_account {
             query.append_pair("prompt", self.other_account());
         }
-        if let Some(fresh) = &attempt.fresh {
-            if let Some(max_age) = fresh.max_age {
-                query
-                    .append_pair("max_age", &max_age.to_string())
-                    .append_pair("prompt", "login");
-            }
-            if let Some(acr) = &fresh.acr {
-                query.append_pair("acr_values", acr);
-            }
+        if let Some(max_age) = max_age {
+            query.append_pair("max_age", &max_age.to_string());
+        }
+        if let Some(acr) = attempt
+            .fresh
+            .as_ref()
+            .and_then(|fresh| fresh.acr.as_deref())
+        {
+            query.append_pair("acr_values", acr);
         }
         drop(query);
         Ok(address.into())

@@ -91,5 +91,10 @@ mod tests {
         // A subject that looks like a group names no group.
         let trickster = account("group:admins", true);
         assert!(!trickster.respondents().contains("group:admins"));
+        // Nor does one that looks like somebody's full name name them.
+        let trickster = account("https://id.example#ada", true);
+        assert!(!trickster.is_named_by("https://id.example#ada"));
+        assert!(!trickster.respondents().contains("https://id.example#ada"));
+        assert!(account("ada#EXT#", true).is_named_by("ada#EXT#"));
     }
 }

@@ -107,6 +107,16 @@ impl Clock {
     }
 }
 
+/// Leads a browser to a place of our own, or to an address that was checked.
+pub(super) fn see_other(place: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SEE_OTHER;
+    if let Ok(place) = HeaderValue::from_str(place) {
+        response.headers_mut().insert(header::LOCATION, place);
+    }
+    response
+}
+
 /// A page with a single message.
 #[derive(Template)]
 #[template(path = "notice.html")]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Extension;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -21,11 +21,11 @@ use zeroize::Zeroizing;
 
 use super::Site;
 use super::closing;
-use super::frame::{Frame, html, notice};
-use super::guard::may_be_same_origin;
+use super::frame::{Frame, html, notice, see_other};
+use super::small_form::{SmallForm, read_body};
 use super::texts::Texts;
-use super::token::{Browser, FormPerson, Target};
-use super::visit::{QuestionVisit, cookie_value, language};
+use super::token::{Browser, Target};
+use super::visit::{QuestionVisit, cookie_value, language, set_cookie};
 use crate::http::json;
 use crate::identity::Account;
 use crate::identity::oidc::{
@@ -37,8 +37,6 @@ const START: &str = "sign-in";
 /// What an address ends with after a sign-in failed, and after one that may work later.
 const FAILED: &str = "sign-in-failed";
 const LATER: &str = "sign-in-later";
-/// Maximum size of the forms here, in bytes.
-const MAX_FORM: usize = 64 << 10;
 /// The longest path to return to, in bytes; that of a question is shorter.
 const MAX_PATH: usize = 256;
 
@@ -234,14 +232,13 @@ pub(super) async fn intercept(
 async fn start(site: &Arc<Site>, sign_in: &SignIn, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let (texts, _) = language(site, &parts.headers);
-    let Some((browser, form)) = own_form(site, &parts.headers, body).await else {
+    let form = SmallForm::read_own(site, Target::Account, &parts.headers, body).await;
+    let Some((browser, form)) = form else {
         return notice(site, texts, StatusCode::FORBIDDEN, texts.forged, &[]);
     };
     let to = return_path(site, parts.uri.path());
     let request = SignInRequest {
-        other_account: form
-            .iter()
-            .any(|(name, value)| name == "account" && value == "other"),
+        other_account: form.get("account") == "other",
         fresh: fresh_sign_in(site, &parts).await,
         to: to.clone(),
     };
@@ -353,7 +350,8 @@ fn read_callback(uri: &Uri) -> Option<Callback> {
 pub(super) async fn sign_out(State(site): State<Arc<Site>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let (texts, _) = language(&site, &parts.headers);
-    let Some((browser, _)) = own_form(&site, &parts.headers, body).await else {
+    let form = SmallForm::read_own(&site, Target::Account, &parts.headers, body).await;
+    let Some((browser, _)) = form else {
         return notice(&site, texts, StatusCode::FORBIDDEN, texts.forged, &[]);
     };
     let mut provider = None;
@@ -399,7 +397,7 @@ pub(super) async fn back_channel_logout(
     Extension(peer): Extension<SocketAddr>,
     body: Body,
 ) -> Response {
-    let body = read_small(&site, body).await.unwrap_or_default();
+    let body = read_body(&site, body).await.unwrap_or_default();
     let refuse = |status, error: &str| {
         let error = serde_json::json!({ "error": error });
         json(status, error.to_string())
@@ -428,40 +426,6 @@ pub(super) async fn back_channel_logout(
     }
 }
 
-/// Reads a small form that was rendered for this browser; `None` if it was not.
-async fn own_form(
-    site: &Site,
-    headers: &HeaderMap,
-    body: Body,
-) -> Option<(Browser, Vec<(String, String)>)> {
-    let browser = site.browser(headers)?;
-    if !may_be_same_origin(site, headers) {
-        return None;
-    }
-    let body = read_small(site, body).await?;
-    let form: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
-    let (_, token) = form.iter().find(|(name, _)| name == "_csrf")?;
-    let keys = &site.keys;
-    let is_own = keys.person_of_form(Target::Account, &browser, token) == Some(FormPerson(None));
-    is_own.then_some((browser, form))
-}
-
-/// Reads a body; `None` if it is too long or takes too long.
-async fn read_small(site: &Site, body: Body) -> Option<Bytes> {
-    let reading = to_bytes(body, MAX_FORM);
-    let body = tokio::time::timeout(site.settings.body_timeout, reading).await;
-    body.ok()?.ok()
-}
-
-fn see_other(place: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    if let Ok(place) = HeaderValue::from_str(place) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
 impl Site {
     /// The name and attributes of the session's cookie.
     fn session_cookie(&self) -> (&'static str, &'static str) {
@@ -473,11 +437,6 @@ impl Site {
     }
 
     fn set_session_cookie(&self, response: &mut Response, value: &str, age: u64) {
-        let (name, rest) = self.session_cookie();
-        let cookie = format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{rest}");
-        if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
-            cookie.set_sensitive(true);
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
+        set_cookie(response, self.session_cookie(), value, age);
     }
 }

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Site;
-use super::frame::notice;
+use super::frame::{notice, see_other};
 use super::guard::may_be_same_origin;
 use super::posted::Posted;
 use super::texts::Texts;
@@ -88,7 +88,7 @@ impl IntoResponse for Refused {
 }
 
 /// Lifetime of the cookie in seconds: 30 days.
-const COOKIE_AGE: u32 = 30 * 24 * 3600;
+const COOKIE_AGE: u64 = 30 * 24 * 3600;
 
 impl Visit {
     /// Grants access, or returns an error page. Nonexistent questions and those of others are
@@ -247,13 +247,7 @@ impl Visit {
     }
 
     pub(super) fn redirect_to(&self, place: &str) -> Response {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::SEE_OTHER;
-        // Consists of our own path and tokens.
-        if let Ok(place) = HeaderValue::from_str(place) {
-            response.headers_mut().insert(header::LOCATION, place);
-        }
-        self.with_cookie(response)
+        self.with_cookie(see_other(place))
     }
 
     /// Sets the cookie, if the browser has none.
@@ -349,7 +343,9 @@ impl QuestionVisit {
     /// The elicitation, with this browser and person recorded as the author of drafts.
     pub(super) fn elicitation(&self) -> Elicitation {
         let name = self.visit.typist();
-        let elicitation = self.visit.site.engine.elicitation(self.id).typed_by(&name);
+        let request = &self.snapshot.record().request;
+        let elicitation = self.visit.site.engine.elicitation(self.id);
+        let elicitation = elicitation.typed_by(&name).while_for(request.respondent());
         match self.visit.actor() {
             Some(actor) => elicitation.acting(actor),
             None => elicitation,
@@ -538,6 +534,10 @@ impl Visit {
 
     /// An internal error: logged, and shown as such.
     pub(super) fn internal_error(&self, error: &ActError) -> Response {
+        if matches!(error, ActError::NotFound) {
+            // It became somebody else's, or was purged, while this request was served.
+            return self.not_found(None);
+        }
         tracing::error!(%error, "a page could not be served");
         self.error_page(StatusCode::INTERNAL_SERVER_ERROR, self.texts.failed)
     }
@@ -566,13 +566,21 @@ impl Site {
 
     /// Sets the cookie of a browser.
     pub(super) fn set_cookie(&self, response: &mut Response, browser: &Browser) {
-        let (name, rest) = self.cookie();
-        let secret = browser.secret();
-        let cookie =
-            format!("{name}={secret}; Path=/; Max-Age={COOKIE_AGE}; HttpOnly; SameSite=Lax{rest}");
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
+        set_cookie(response, self.cookie(), &browser.secret(), COOKIE_AGE);
+    }
+}
+
+/// Sets a cookie of this name and with these attributes, for so many seconds.
+pub(super) fn set_cookie(
+    response: &mut Response,
+    (name, rest): (&str, &str),
+    value: &str,
+    age: u64,
+) {
+    let cookie = format!("{name}={value}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{rest}");
+    if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
+        cookie.set_sensitive(true);
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
 }
 

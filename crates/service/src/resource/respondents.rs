@@ -69,7 +69,7 @@ impl Respondents {
         if is_address && claims.all.get("email_verified") != Some(&Value::Bool(true)) {
             return None;
         }
-        let value = claims.text(&rule.claim)?;
+        let value = claims.subject_by(&rule.claim)?;
         let usual = || self.pages.as_ref().map(|pages| &pages.issuer);
         let name = match (rule.equals, rule.page_issuer.as_ref().or_else(usual)) {
             (SameClaim::Subject, Some(issuer)) => format!("{issuer}#{value}"),

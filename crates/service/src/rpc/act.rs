@@ -176,11 +176,16 @@ pub(super) fn reassign(call: &Call<'_>) -> Result<Work, RpcError> {
         return Err(RpcError::param("respondent", "invalid_param", message));
     }
     let respondent = respondent.into_owned();
+    let uploads = call.rpc.uploads.clone();
     Ok(Work::later(async move {
+        let id = elicitation.id();
         let reassigned = match operator {
-            Some(operator) => operator.reassign(elicitation.id(), &respondent).await?,
+            Some(operator) => operator.reassign(id, &respondent).await?,
             None => elicitation.reassign(&respondent).await?,
         };
+        if let Some(uploads) = uploads {
+            uploads.remove_of_dropped_draft(id).await;
+        }
         to_text(&reassigned)
     }))
 }

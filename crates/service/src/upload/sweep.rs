@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, Outcome};
-use entreat_engine::ActError;
+use entreat_engine::{ActError, Snapshot};
 
 use super::{Inner, Uploads, blocking};
 
@@ -27,6 +27,12 @@ impl Uploads {
     /// elicitations that were purged or settled without an answer, and those that were delivered
     /// inline.
     pub async fn sweep(&self) {
+        self.sweep_with(false).await;
+    }
+
+    /// With `is_first`, nobody can have begun to upload yet: files of drafts that were dropped while
+    /// no service was running can be told from those of drafts that are yet to be saved.
+    async fn sweep_with(&self, is_first: bool) {
         let inner = self.0.clone();
         let found = blocking(move || Ok(inner.folder.elicitations()?)).await;
         let elicitations = match found {
@@ -37,7 +43,7 @@ impl Uploads {
             }
         };
         for id in elicitations {
-            let need = self.0.need(id).await;
+            let need = self.0.need(id, is_first).await;
             self.in_background(move |inner| inner.clean(id, &need))
                 .await;
         }
@@ -46,8 +52,10 @@ impl Uploads {
     /// Sweeps now and every minute, until `end` resolves.
     pub async fn sweep_until(&self, end: impl Future<Output = ()>) {
         let mut end = pin!(end);
+        let mut is_first = true;
         loop {
-            self.sweep().await;
+            self.sweep_with(is_first).await;
+            is_first = false;
             tokio::select! {
                 () = &mut end => return,
                 () = tokio::time::sleep(SWEEP_INTERVAL) => {}
@@ -56,12 +64,20 @@ impl Uploads {
     }
 }
 
+/// Whether an elicitation is live, and nobody has typed anything yet.
+pub(super) fn is_without_draft(snapshot: &Snapshot) -> bool {
+    snapshot.lifecycle().is_live() && snapshot.record().answer_state.is_none()
+}
+
 impl Inner {
-    async fn need(&self, id: ElicitationId) -> Need {
+    async fn need(&self, id: ElicitationId, is_first: bool) -> Need {
         let status = self.engine.elicitation(id).status().await;
         if let Ok(snapshot) = &status {
-            let asker = &snapshot.record().request.asker;
-            self.limits.attribute(id, asker);
+            let request = &snapshot.record().request;
+            self.limits.attribute(id, &request.asker);
+            if is_first && request.is_reassigned() && is_without_draft(snapshot) {
+                return Need::Nothing;
+            }
         }
         match status.map(|snapshot| snapshot.outcome()) {
             Ok(Some(Outcome::Completed)) => Need::Downloads,

@@ -193,6 +193,16 @@ async fn a_person_signs_in_by_a_link_answers_and_signs_out(realm: Realm) {
     let address = page.client.current_url().await.unwrap();
     assert_eq!(address.query(), None, "{address}");
     assert_eq!(page.eval("document.referrer").await, "");
+    let history = page.devtools("Page.getNavigationHistory", json!({})).await;
+    let entries = history["entries"].as_array().unwrap();
+    assert!(entries.len() > 1, "{history}");
+    for entry in entries {
+        let url = entry["url"].as_str().unwrap();
+        assert!(
+            !url.contains("code=") && !url.contains("/sign-in/callback"),
+            "{url}"
+        );
+    }
     page.fill("#f0", "blue-green").await;
     page.fill("#f1", "hunter2").await;
     page.click("#f2-0").await;

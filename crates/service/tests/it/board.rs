@@ -287,7 +287,7 @@ async fn what_an_operator_leaves_out_is_asked_for_and_changes_nothing() {
         assert_eq!(status, 403, "{headers:?}");
         assert!(page.contains("This form was not sent from our page"));
     }
-    let pad = "x".repeat(20_000);
+    let pad = "x".repeat(70_000);
     let padded = [&cancel[..], &[("pad", &*pad)]].concat();
     assert_eq!(olga.act(&site, id, &padded).await.0, 403);
     assert_eq!(site.status(id).await, Status::Pending);
@@ -452,6 +452,18 @@ async fn a_key_opens_the_board_until_the_session_ends() {
             .unwrap()
             .contains("Max-Age=0")
     );
+    // The cookie is worth nothing any more, however its last character is written.
+    assert_eq!(status(&both).await, StatusCode::FORBIDDEN);
+    let (start, _) = both.split_at(both.len() - 1);
+    for last in ('A'..='Z').chain('a'..='z').chain('0'..='9') {
+        let cookies = format!("{start}{last}");
+        assert_eq!(status(&cookies).await, StatusCode::FORBIDDEN, "{last}");
+    }
+    // A session ends by itself, too.
+    site.world.pass(Duration::from_secs(1)).await;
+    let entered = enter(&browser, OPERATOR_KEY).await;
+    let session = crate::pages::cookie(&entered.headers);
+    let both = format!("{browser}; {session}");
     site.world.pass(Duration::from_secs(8 * 3600 - 1)).await;
     assert_eq!(status(&both).await, StatusCode::OK);
     site.world.pass(Duration::from_secs(1)).await;

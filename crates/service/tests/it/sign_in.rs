@@ -1,9 +1,12 @@
 //! Signing in at a provider over real sockets: a browser's way there and back, and everything that
 //! somebody else could put in its place.
 
+mod any_sequence;
 mod assertions;
 mod attacks;
+mod canaries;
 mod fresh;
+mod hard_cases;
 mod lapsed;
 mod pages;
 mod sign_outs;
@@ -53,16 +56,35 @@ impl Realm {
         let world = World::with(|settings| {
             settings.asker.timeouts.set_bounds(Mode::Form, bounds);
         });
-        let world = world.await;
-        let clock = Arc::new(world.clock.clone());
-        let provider = Provider::start_with(SigningAlgorithm::default(), clock).await;
-        Self::of(world, provider, change).await
+        Self::of(world.await, change, |_| {}).await
     }
 
-    async fn of(world: World, provider: Provider, change: impl FnOnce(&mut OidcSettings)) -> Self {
-        let settings = settings(&provider, change);
+    /// With questions in a store that the test looks at.
+    async fn on(store: Arc<dyn Store>) -> Self {
+        Self::of(World::on(store, |_| {}).await, |_| {}, |_| {}).await
+    }
+
+    async fn of(
+        world: World,
+        change: impl FnOnce(&mut OidcSettings),
+        change_pages: impl FnOnce(&mut PageSettings),
+    ) -> Self {
+        let provider = provider_in(&world).await;
+        let mut settings = settings(&provider, change);
+        change_pages(&mut settings);
         let site = Site::of(world, None, settings).await;
         Self { site, provider }
+    }
+
+    /// Two nodes with one store, reached under the public URL of the first.
+    async fn with_two_nodes() -> (Self, Site) {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let realm = Self::on(store.clone()).await;
+        let url = format!("http://{}", realm.site.server.address);
+        let settings = settings(&realm.provider, |_| {});
+        let world = World::on(store, |_| {}).await;
+        let other = Site::of(world, Some(&url), settings).await;
+        (realm, other)
     }
 
     async fn ask(&self, respondent: &str) -> ElicitationId {
@@ -105,6 +127,12 @@ impl Realm {
         let callback = browser.reach_provider(&page).await;
         browser.follow(&callback).await
     }
+}
+
+/// A provider with the time of a world.
+async fn provider_in(world: &World) -> Provider {
+    let clock = Arc::new(world.clock.clone());
+    Provider::start_with(SigningAlgorithm::default(), clock).await
 }
 
 fn settings(provider: &Provider, change: impl FnOnce(&mut OidcSettings)) -> PageSettings {

@@ -8,7 +8,9 @@ use axum::http::{Method, StatusCode};
 use bytes::Bytes;
 use entreat_core::ElicitationId;
 use entreat_engine::Ask;
+use entreat_service::Role;
 use entreat_service::page::PageSettings;
+use entreat_service::rpc::Session;
 use entreat_service::upload::{ReceiveError, UploadError, UploadSettings, Uploads};
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::{Value, json};
@@ -225,4 +227,63 @@ async fn a_folder_in_use_is_refused_to_a_second_service_which_removes_nothing() 
     assert_eq!(entreat_service::upload::copy(&path, &copy).unwrap(), 1);
     drop(ground.uploads);
     open().unwrap();
+}
+
+/// Sends a file for the draft of whoever answers, and saves it there.
+async fn attach(ground: &Ground, bytes: usize) -> Result<Value, ReceiveError> {
+    let body = pieces(&vec![0; bytes], 50_000);
+    let kept = send(ground, ground.id, body).await?;
+    let elicitation = ground.world.engine.elicitation(ground.id);
+    let save = |draft: &mut serde_json::Map<String, Value>| {
+        draft.insert("any".to_owned(), kept.clone());
+    };
+    elicitation.edit_draft(save).await.unwrap();
+    Ok(kept)
+}
+
+#[tokio::test]
+async fn files_of_a_draft_go_when_a_program_makes_the_question_somebody_elses() {
+    let limit = |settings: &mut UploadSettings| settings.bytes_per_asker = 600_000;
+    let mut ground = Ground::with(limit).await;
+    let rpc = ground.world.rpc.clone();
+    ground.world.rpc = rpc.with_uploads(ground.uploads.clone());
+    let operator = Session::new(ground.world.engine.asker("ops")).with_role(Role::Operator);
+    let id = ground.id;
+    let reassign = async |session: &Session, to: &str| {
+        let params = json!({"elicitationId": id, "respondent": to});
+        let world = &ground.world;
+        let reply = world.call_as(session, "elicitation/reassign", params).await;
+        assert_eq!(reply["result"]["respondent"], to, "{reply}");
+    };
+    for (session, to) in [(&ground.world.session, "ada"), (&operator, "bob")] {
+        attach(&ground, 500_000).await.unwrap();
+        let full = attach(&ground, 500_000).await;
+        assert!(matches!(full, Err(ReceiveError::AskerQuotaExceeded { .. })));
+        reassign(session, to).await;
+        assert_eq!(ground.files(), Vec::<PathBuf>::new(), "{to}");
+    }
+    // What they took is free again. For the same person, the draft and its file stay.
+    attach(&ground, 500_000).await.unwrap();
+    reassign(&operator, "bob").await;
+    assert_eq!(ground.files().len(), 1);
+}
+
+#[tokio::test]
+async fn files_of_a_draft_that_was_dropped_while_no_service_ran_go_at_the_next_start() {
+    let ground = Ground::new().await;
+    let elicitation = ground.world.engine.elicitation(ground.id);
+    elicitation.reassign("ada").await.unwrap();
+    attach(&ground, 10).await.unwrap();
+    elicitation.reassign("bob").await.unwrap();
+    // Somebody may be uploading while the service runs.
+    ground.uploads.sweep().await;
+    assert_eq!(ground.files().len(), 1);
+    let ground = ground.again(UploadSettings::default());
+    ground.uploads.sweep_until(std::future::ready(())).await;
+    assert_eq!(ground.files(), Vec::<PathBuf>::new());
+    // A draft that is there keeps its file.
+    attach(&ground, 10).await.unwrap();
+    let ground = ground.again(UploadSettings::default());
+    ground.uploads.sweep_until(std::future::ready(())).await;
+    assert_eq!(ground.files().len(), 1);
 }

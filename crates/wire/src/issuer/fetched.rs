@@ -59,6 +59,23 @@ pub(super) struct Latest<T> {
     pub(super) is_new: bool,
 }
 
+impl<T> Latest<T> {
+    fn kept(value: T) -> Self {
+        Self {
+            value,
+            is_new: false,
+        }
+    }
+}
+
+/// A fetch, which may go on without whoever began it.
+pub(super) trait Fetching<T>:
+    Future<Output = Result<T, IssuerError>> + Send + 'static
+{
+}
+
+impl<T, F: Future<Output = Result<T, IssuerError>> + Send + 'static> Fetching<T> for F {}
+
 impl<T: Clone + PartialEq + Send + Sync + 'static> Fetched<T> {
     pub(super) fn new() -> Self {
         Self(Mutex::new(State {
@@ -70,14 +87,11 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Fetched<T> {
     }
 
     /// Returns what is kept. Fetches it first if nothing is, and in the background if it is old.
-    pub(super) async fn get<F>(
+    pub(super) async fn get<F: Fetching<T>>(
         &self,
         now: UnixTime,
         fetch: impl FnOnce() -> F,
-    ) -> Result<Latest<T>, IssuerError>
-    where
-        F: Future<Output = Result<T, IssuerError>> + Send + 'static,
-    {
+    ) -> Result<Latest<T>, IssuerError> {
         let running = {
             let mut state = self.0.lock();
             state.collect();
@@ -85,10 +99,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Fetched<T> {
                 if state.is_due(now) {
                     state.begin(now, fetch());
                 }
-                return Ok(Latest {
-                    value,
-                    is_new: false,
-                });
+                return Ok(Latest::kept(value));
             }
             if state.running.is_none()
                 && let Some(error) = state.recent_failure(now, RETRY_AFTER)
@@ -102,24 +113,21 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Fetched<T> {
 
     /// Fetches it again because something is missing from it, unless that was done recently;
     /// returns what is kept then, or if fetching fails.
-    pub(super) async fn demand<F>(
+    pub(super) async fn demand<F: Fetching<T>>(
         &self,
         now: UnixTime,
         fetch: impl FnOnce() -> F,
-    ) -> Result<Latest<T>, IssuerError>
-    where
-        F: Future<Output = Result<T, IssuerError>> + Send + 'static,
-    {
+    ) -> Result<Latest<T>, IssuerError> {
         let (kept, running) = {
             let mut state = self.0.lock();
             state.collect();
             let is_recent = |at| now.since(at) < DEMANDED_EVERY;
-            let running = if state.running.is_none() && state.demanded.is_some_and(is_recent) {
+            let running = if state.running.is_some() {
+                Some(state.join(now, fetch))
+            } else if state.demanded.is_some_and(is_recent) {
                 None
             } else {
-                if state.running.is_none() {
-                    state.demanded = Some(now);
-                }
+                state.demanded = Some(now);
                 Some(state.join(now, fetch))
             };
             (state.usable(now), running)
@@ -129,10 +137,7 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> Fetched<T> {
             None => Err(IssuerError::Unavailable("it was asked recently".to_owned())),
         };
         match (result, kept) {
-            (Err(_), Some(value)) => Ok(Latest {
-                value,
-                is_new: false,
-            }),
+            (Err(_), Some(value)) => Ok(Latest::kept(value)),
             (result, _) => result,
         }
     }
@@ -193,21 +198,14 @@ impl<T: Clone + PartialEq + Send + Sync + 'static> State<T> {
     }
 
     /// Returns the fetch that runs, or begins one.
-    fn join<F>(&mut self, now: UnixTime, fetch: impl FnOnce() -> F) -> Running<T>
-    where
-        F: Future<Output = Result<T, IssuerError>> + Send + 'static,
-    {
+    fn join<F: Fetching<T>>(&mut self, now: UnixTime, fetch: impl FnOnce() -> F) -> Running<T> {
         match &self.running {
             Some(running) => running.clone(),
             None => self.begin(now, fetch()),
         }
     }
 
-    fn begin(
-        &mut self,
-        now: UnixTime,
-        fetch: impl Future<Output = Result<T, IssuerError>> + Send + 'static,
-    ) -> Running<T> {
+    fn begin(&mut self, now: UnixTime, fetch: impl Fetching<T>) -> Running<T> {
         let task = AbortOnDropHandle::new(tokio::spawn(fetch));
         let ended = |_| IssuerError::Unavailable("fetching was broken off".to_owned());
         let running = Running {

@@ -52,9 +52,11 @@ pub(crate) fn read(text: &str, issuer: &str) -> Result<Metadata, IssuerError> {
             return Err(IssuerError::Invalid(problem.to_owned()));
         }
     }
+    // An issuer elsewhere has nothing to say about addresses on this machine.
+    let may_be = |url: &str| is_acceptable(url) && (is_by_tls(url) || !is_by_tls(issuer));
     let endpoint = |name: &str| match document.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(Value::String(url)) if is_acceptable(url) => Ok(Some(url.clone())),
+        Some(Value::String(url)) if may_be(url) => Ok(Some(url.clone())),
         Some(_) => Err(IssuerError::Invalid(format!(
             "an address in `{name}` that does not start with https://"
         ))),
@@ -94,6 +96,10 @@ pub(crate) fn is_acceptable(url: &str) -> bool {
     };
     let has_user = !url.username().is_empty() || url.password().is_some();
     !has_user && (url.scheme() == "https" || url.scheme() == "http" && is_here)
+}
+
+fn is_by_tls(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.scheme() == "https")
 }
 
 /// Where the document of an issuer may be, most likely first.
@@ -160,6 +166,18 @@ mod tests {
             assert_eq!(is_acceptable(url), is_good, "{url}");
             let text = format!(r#"{{"issuer":"i","token_endpoint":"{url}"}}"#);
             assert_eq!(read(&text, "i").is_ok(), is_good, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_issuer_elsewhere_names_no_address_of_this_machine() {
+        for (issuer, is_good) in [
+            ("https://a.example", false),
+            ("http://127.0.0.1:8080", true),
+        ] {
+            let url = "http://127.0.0.1:9000/token";
+            let text = format!(r#"{{"issuer":"{issuer}","token_endpoint":"{url}"}}"#);
+            assert_eq!(read(&text, issuer).is_ok(), is_good, "{issuer}");
         }
     }
 

@@ -52,6 +52,14 @@ impl Genuine {
         if claims.get("iss").is_some_and(|named| *named != *issuer) {
             return Err(TokenError::Claim("iss"));
         }
+        // Issuers know refresh tokens, too, and say that they are active.
+        let is_bearer = |kind: &Value| {
+            let kind = kind.as_str();
+            kind.is_some_and(|kind| kind.eq_ignore_ascii_case("bearer") || kind == "access_token")
+        };
+        if claims.get("token_type").is_some_and(|it| !is_bearer(it)) || is_other_token(&claims) {
+            return Err(TokenError::Malformed("an access token"));
+        }
         Ok(Self {
             kind: Kind::Access,
             claims: Arc::new(claims),
@@ -194,11 +202,8 @@ impl Genuine {
     }
 
     fn subject(&self) -> Result<&str, TokenError> {
-        let is_name = |it: &&str| !it.is_empty() && it.len() <= MAX_SUBJECT;
-        let subject = text(&self.claims, "sub").filter(is_name);
-        subject
-            .filter(|it| !it.contains(char::is_control))
-            .ok_or(TokenError::Claim("sub"))
+        let subject = text(&self.claims, "sub").filter(|it| is_subject(it));
+        subject.ok_or(TokenError::Claim("sub"))
     }
 
     fn expires(&self, now: UnixTime) -> Result<UnixTime, TokenError> {
@@ -211,6 +216,11 @@ impl Genuine {
         not_in_future(&self.claims, "nbf", now)?;
         not_in_future(&self.claims, "iat", now)
     }
+}
+
+/// Whether a claim may name a person.
+pub(super) fn is_subject(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_SUBJECT && !name.contains(char::is_control)
 }
 
 /// Whether an audience is the resource. The MCP specification asks to write resources without a

@@ -105,8 +105,16 @@ pub(super) fn secret_files(files: &[SecretFile]) -> Vec<Finding> {
     files.iter().map(check).collect()
 }
 
+/// How many keys there are.
+#[derive(Clone, Copy)]
+pub(super) struct Keys {
+    pub(super) askers: usize,
+    pub(super) operators: usize,
+}
+
 /// Checks who may ask. The service does not start if nobody may.
-pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) -> Vec<Finding> {
+pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, keys: Keys) -> Vec<Finding> {
+    let Keys { askers, operators } = keys;
     let listen = reach.listen;
     let is_local = is_loopback(listen);
     let mut findings = Vec::new();
@@ -150,7 +158,11 @@ pub(super) fn askers(reach: Exposure<'_>, local_may_ask: bool, askers: usize) ->
         };
         let what = match askers {
             0 => "programs on this machine ask without a key".to_owned(),
-            count => format!("keys: {count}{local}"),
+            count => format!("keys of askers: {count}{local}"),
+        };
+        let what = match operators {
+            0 => what,
+            count => format!("{what}; keys of operators: {count}"),
         };
         findings.push(Finding::ok("askers", what));
     }

@@ -1,23 +1,14 @@
 //! Checks the issuer of whoever signs people in, and says what to register there.
 
-use std::time::Duration;
-
 use entreat::UnixTime;
-use entreat_wire::http::Client;
 use entreat_wire::issuer::{IssuerError, Metadata};
-use http::Method;
 use url::Url;
 
 use super::finding::Finding;
+use super::issuer;
 use crate::config::{Config, IdentityKind};
 
 const CHECK: &str = "sign-in";
-/// How far an issuer's clock may be from ours before its tokens are refused.
-const MAX_SKEW: Duration = Duration::from_secs(60);
-/// A difference that is worth a warning.
-const SKEW: Duration = Duration::from_secs(20);
-const TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What the issuer says of itself.
 pub(super) struct Facts {
     kind: IdentityKind,
@@ -62,21 +53,13 @@ pub(super) async fn gather(
         issuer: issuer.url().to_owned(),
         metadata,
         keys: issuer.count_keys(now()).await,
-        clocks: time_of(issuer.url()).await.map(|theirs| (theirs, now())),
+        clocks: issuer::time_of(issuer.url())
+            .await
+            .map(|theirs| (theirs, now())),
         url: config.public_url.clone(),
         subject_claim: pages.sign_in.subject_claim.clone(),
         has_email: pages.sign_in.trusts_email(),
     }))
-}
-
-/// The time in the head of a response, whatever the response is.
-async fn time_of(issuer: &str) -> Option<UnixTime> {
-    let client = Client::builder(issuer).build().ok()?;
-    let response = client.request(Method::GET).timeout(TIMEOUT).send();
-    let response = response.await.ok()?;
-    let date = jiff::fmt::rfc2822::parse(response.header("date")?).ok()?;
-    let millis = u64::try_from(date.timestamp().as_millisecond()).ok()?;
-    Some(UnixTime::from_millis(millis))
 }
 
 pub(super) fn check(facts: Result<&Facts, &str>) -> Vec<Finding> {
@@ -87,8 +70,9 @@ pub(super) fn check(facts: Result<&Facts, &str>) -> Vec<Finding> {
             return vec![Finding::problem(CHECK, error, remedy)];
         }
     };
-    let mut findings = vec![issuer(facts)];
-    findings.extend(clock(facts));
+    let mut findings = vec![provider(facts)];
+    let clock = |clocks| issuer::clock(CHECK, &facts.issuer, clocks);
+    findings.extend(facts.clocks.and_then(clock));
     findings.extend(registration(facts));
     findings.extend(subject(facts));
     findings.extend(email(facts));
@@ -96,7 +80,7 @@ pub(super) fn check(facts: Result<&Facts, &str>) -> Vec<Finding> {
 }
 
 /// Whether the issuer can be used at all.
-fn issuer(facts: &Facts) -> Finding {
+fn provider(facts: &Facts) -> Finding {
     let name = &facts.issuer;
     let metadata = match &facts.metadata {
         None => None,
@@ -128,38 +112,7 @@ fn issuer(facts: &Facts) -> Finding {
             "set `identity.issuer` to an OpenID provider",
         );
     }
-    match &facts.keys {
-        Ok(0) => Finding::problem(
-            CHECK,
-            format!("{name} has no key that tokens may be signed with"),
-            "have the provider sign by RS256, PS256, ES256, EdDSA or the larger ones of these; \
-             secrets shared with it (HS256) are not accepted",
-        ),
-        Ok(keys) => Finding::ok(CHECK, format!("{name} answers, and has {keys} keys")),
-        Err(error) => Finding::problem(
-            CHECK,
-            format!("the keys of {name}: {error}"),
-            "let this machine reach the provider, or set `identity.keys_url`",
-        ),
-    }
-}
-
-/// Whether the clocks agree: tokens have times.
-fn clock(facts: &Facts) -> Option<Finding> {
-    let (theirs, ours) = facts.clocks?;
-    let apart = ours.since(theirs).max(theirs.since(ours));
-    let what = format!(
-        "the clock of the provider and that of this machine are {} s apart",
-        apart.as_secs()
-    );
-    let remedy = "set this machine's clock, for example with NTP";
-    if apart > MAX_SKEW {
-        Some(Finding::problem(CHECK, what, remedy))
-    } else if apart > SKEW {
-        Some(Finding::warning(CHECK, what, remedy))
-    } else {
-        None
-    }
+    issuer::keys(CHECK, name, &facts.keys, "`identity.keys_url`")
 }
 
 /// What to register at the provider.
@@ -206,13 +159,8 @@ fn registration(facts: &Facts) -> Option<Finding> {
 
 /// Whether the claim names a person for everybody who asks.
 fn subject(facts: &Facts) -> Option<Finding> {
-    let url = Url::parse(&facts.issuer).ok()?;
-    let host = url.host_str()?;
-    let is_entra = host == "login.microsoftonline.com"
-        || host == "sts.windows.net"
-        || host.ends_with(".ciamlogin.com");
     let claim = facts.subject_claim.as_deref().unwrap_or("sub");
-    (is_entra && claim != "oid").then(|| {
+    (issuer::is_entra(&facts.issuer) && claim != "oid").then(|| {
         Finding::warning(
             CHECK,
             "Entra ID gives each application other values of `sub`, so that askers can't know them",
@@ -305,19 +253,6 @@ mod tests {
     }
 
     #[test]
-    fn clocks_are_less_than_a_minute_apart() {
-        let level = |seconds: u64| {
-            let mut facts = facts();
-            let (theirs, _) = facts.clocks.unwrap();
-            facts.clocks = Some((theirs, theirs.before(Duration::from_secs(seconds))));
-            clock(&facts).map(|finding| finding.level)
-        };
-        assert_eq!(level(20), None);
-        assert_eq!(level(21), Some(Level::Warning));
-        assert_eq!(level(61), Some(Level::Problem));
-    }
-
-    #[test]
     fn entra_names_people_by_another_claim() {
         let mut entra = facts();
         entra.issuer = "https://login.microsoftonline.com/t/v2.0".to_owned();
@@ -325,24 +260,5 @@ mod tests {
         entra.subject_claim = Some("oid".to_owned());
         assert_eq!(subject(&entra), None);
         assert_eq!(subject(&facts()), None);
-    }
-
-    #[tokio::test]
-    async fn the_time_of_a_provider_is_in_its_responses() {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let serving = tokio::spawn(async move {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            // A response before its request is none.
-            assert_ne!(stream.read(&mut [0; 1024]).await.unwrap(), 0);
-            let response = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\
-                            date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n";
-            stream.write_all(response.as_bytes()).await.unwrap();
-            stream
-        });
-        let found = time_of(&url).await;
-        assert_eq!(found, Some(UnixTime::from_millis(784_111_777_000)));
-        serving.await.unwrap();
     }
 }

@@ -86,16 +86,17 @@ impl SignOuts {
             expires,
             outcome: None,
         };
-        self.asked.lock().clear();
         // A person can be signed out again: the later time replaces the earlier.
         while let Some(earlier) = self.engine.claim(claim.clone()).await? {
             if time_of(&earlier) >= until {
-                return Ok(());
+                break;
             }
             self.engine
                 .release_claim(earlier.key, earlier.inputs)
                 .await?;
         }
+        // Afterwards: what was asked before counts no more.
+        self.asked.lock().clear();
         Ok(())
     }
 

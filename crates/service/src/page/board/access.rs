@@ -11,27 +11,27 @@ use std::time::Duration;
 
 use askama::Template;
 use axum::Extension;
-use axum::body::{Body, to_bytes};
+use axum::body::Body;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use entreat_engine::{ActError, Operator};
-use url::form_urlencoded;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use entreat_engine::store::{Claim, ClaimKey};
+use entreat_engine::{ActError, Operator, StoreError};
 
 use crate::askers::Askers;
 use crate::identity::{Account, Person, Unidentified};
 use crate::page::Site;
-use crate::page::frame::{Frame, html, notice};
-use crate::page::guard::may_be_same_origin;
+use crate::page::frame::{Frame, html, notice, see_other};
+use crate::page::small_form::SmallForm;
 use crate::page::texts::{NoticeTexts, Texts};
-use crate::page::token::{Browser, FormPerson, Target};
-use crate::page::visit::{Unknown, cookie_value, language};
+use crate::page::token::{Browser, Target};
+use crate::page::visit::{Unknown, cookie_value, language, set_cookie};
 
 /// How long an operator who entered a key stays: a shift.
 const SESSION: Duration = Duration::from_secs(8 * 3600);
-/// Maximum size of the board's forms, in bytes.
-const MAX_FORM: usize = 16 << 10;
 
 /// An operator in front of the board.
 pub(in crate::page) struct OperatorVisit {
@@ -97,6 +97,11 @@ impl Visitor {
             Err(refusal) => return Err(site.refuse(&refusal, parts, browser.as_ref())),
         };
         let by_key = operator_by_session(site, askers, &parts.headers, browser.as_ref());
+        let by_key = by_key.await.map_err(|error| {
+            tracing::error!(%error, "a session on the board could not be checked");
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            notice(site, texts, status, texts.board.failed, &[])
+        })?;
         let operator = match (by_key, &person) {
             (Some(operator), _) => Some((operator, true)),
             (None, Some(Person::SignedIn(account))) if account.is_operator => {
@@ -163,21 +168,36 @@ fn sign_in_form(
     None
 }
 
-/// The operator whose session a browser has.
-fn operator_by_session(
+/// The operator whose session a browser has, unless it has ended.
+async fn operator_by_session(
     site: &Site,
     askers: &Askers,
     headers: &HeaderMap,
     browser: Option<&Browser>,
-) -> Option<Operator> {
-    let session = cookie_value(headers, site.operator_cookie().0)?;
-    let (browser, now) = (browser?, site.engine.now());
+) -> Result<Option<Operator>, StoreError> {
+    let (Some(session), Some(browser)) = (site.operator_cookie_of(headers), browser) else {
+        return Ok(None);
+    };
+    let now = site.engine.now();
     // Few, and each costs a hash.
     let mut operators = askers.operators();
     let is_its =
         |(key, _): &(&[u8; 32], _)| site.keys.is_operator_session(session, key, browser, now);
-    let (_, caller) = operators.find(is_its)?;
-    Some(Operator::new(caller.asker.clone()))
+    let Some((_, caller)) = operators.find(is_its) else {
+        return Ok(None);
+    };
+    let ended = site.engine.find_claim(end_of(session)).await?;
+    Ok(ended.is_none().then(|| Operator::new(caller.asker.clone())))
+}
+
+/// Under which key the store knows that a session has ended. Of its bytes: there may be several ways
+/// to write them.
+fn end_of(session: &str) -> ClaimKey {
+    let mut hasher = blake3::Hasher::new_derive_key("entreat 2026-11 ended board sessions");
+    hasher.update(&URL_SAFE_NO_PAD.decode(session).unwrap_or_default());
+    let mut key = ClaimKey::default();
+    hasher.finalize_xof().fill(&mut key);
+    key
 }
 
 /// A signed-in operator, within limits of their own.
@@ -199,10 +219,6 @@ impl FromRequestParts<Arc<Site>> for OperatorVisit {
             return Err(visitor.key_page(site, &askers, &parts.uri, false));
         };
         let is_new = visitor.browser.is_none();
-        let is_post = parts.method == Method::POST;
-        if is_post && (is_new || !may_be_same_origin(site, &parts.headers)) {
-            return Err(site.forged(visitor.texts));
-        }
         let browser = visitor.browser.unwrap_or_else(|| site.new_browser());
         let has_session = visitor.has_session && !has_key;
         let sign_out = || site.keys.csrf_token(Target::Account, &browser, None);
@@ -226,10 +242,14 @@ impl OperatorVisit {
     }
 
     /// Reads a form of the board; the error is the page to show.
-    pub(super) async fn read_form(&self, body: Body) -> Result<Form, Response> {
-        let form = Form::read(&self.site, body).await;
-        let form = form.filter(|form| form.is_own(&self.site, &self.browser));
-        form.ok_or_else(|| self.site.forged(self.texts))
+    pub(super) async fn read_form(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+    ) -> Result<SmallForm, Response> {
+        let form = SmallForm::read_own(&self.site, Target::Board, headers, body).await;
+        form.map(|(_, form)| form)
+            .ok_or_else(|| self.site.forged(self.texts))
     }
 
     /// Completes a page.
@@ -260,31 +280,6 @@ impl OperatorVisit {
     }
 }
 
-/// A small form, with what was entered.
-pub(super) struct Form(Vec<(String, String)>);
-
-impl Form {
-    /// `None` if it is too large, too slow or cut off.
-    async fn read(site: &Site, body: Body) -> Option<Self> {
-        let reading = to_bytes(body, MAX_FORM);
-        let body = tokio::time::timeout(site.settings.body_timeout, reading).await;
-        let body = body.ok()?.ok()?;
-        Some(Self(form_urlencoded::parse(&body).into_owned().collect()))
-    }
-
-    /// A value without the space around it; empty if it is missing.
-    pub(super) fn get(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(other, _)| other == name);
-        found.map_or("", |(_, value)| value.trim())
-    }
-
-    /// Whether it was rendered for this browser.
-    fn is_own(&self, site: &Site, browser: &Browser) -> bool {
-        let token = self.get("_csrf");
-        site.keys.person_of_form(Target::Board, browser, token) == Some(FormPerson(None))
-    }
-}
-
 /// `POST /board/key`: lets in whoever knows an operator's key.
 pub(super) async fn enter(
     State(site): State<Arc<Site>>,
@@ -292,11 +287,7 @@ pub(super) async fn enter(
     parts: Parts,
     body: Body,
 ) -> Response {
-    let visitor = match Visitor::identify(&site, &askers, &parts).await {
-        Ok(visitor) => visitor,
-        Err(response) => return response,
-    };
-    let (browser, form) = match own_form(&site, &visitor, &parts.headers, body).await {
+    let (visitor, browser, form) = match own_form(&site, &askers, &parts, body).await {
         Ok(own) => own,
         Err(response) => return response,
     };
@@ -327,49 +318,57 @@ pub(super) async fn leave(
     parts: Parts,
     body: Body,
 ) -> Response {
-    let visitor = match Visitor::identify(&site, &askers, &parts).await {
-        Ok(visitor) => visitor,
+    let (visitor, ..) = match own_form(&site, &askers, &parts, body).await {
+        Ok(own) => own,
         Err(response) => return response,
     };
-    match own_form(&site, &visitor, &parts.headers, body).await {
-        Ok(_) => site.set_operator_cookie(see_board(&site), "", 0),
-        Err(response) => response,
+    if visitor.operator.is_some_and(|(_, has_key)| has_key)
+        && let Some(session) = site.operator_cookie_of(&parts.headers)
+        && let Err(error) = site.end_operator_session(session).await
+    {
+        tracing::error!(%error, "a session on the board could not be ended");
+        let (status, texts) = (StatusCode::INTERNAL_SERVER_ERROR, visitor.texts);
+        return notice(&site, texts, status, texts.board.failed, &[]);
     }
+    site.set_operator_cookie(see_board(&site), "", 0)
 }
 
+/// Reads a form from whoever may open pages here; the error is the page to show.
 async fn own_form(
     site: &Site,
-    visitor: &Visitor,
-    headers: &HeaderMap,
+    askers: &Askers,
+    parts: &Parts,
     body: Body,
-) -> Result<(Browser, Form), Response> {
-    let forged = || site.forged(visitor.texts);
-    let browser = visitor.browser.clone().ok_or_else(forged)?;
-    if !may_be_same_origin(site, headers) {
-        return Err(forged());
-    }
-    let form = Form::read(site, body).await;
-    let form = form.filter(|form| form.is_own(site, &browser));
-    Ok((browser, form.ok_or_else(forged)?))
+) -> Result<(Visitor, Browser, SmallForm), Response> {
+    let visitor = Visitor::identify(site, askers, parts).await?;
+    let form = SmallForm::read_own(site, Target::Board, &parts.headers, body).await;
+    let (browser, form) = form.ok_or_else(|| site.forged(visitor.texts))?;
+    Ok((visitor, browser, form))
 }
 
 fn see_board(site: &Site) -> Response {
     see_other(&format!("{}/board", site.root))
 }
 
-pub(super) fn see_other(place: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    // Consists of our own path and ids.
-    if let Ok(place) = HeaderValue::from_str(place) {
-        response.headers_mut().insert(header::LOCATION, place);
-    }
-    response
-}
-
 impl Site {
     fn forged(&self, texts: &'static Texts) -> Response {
         notice(self, texts, StatusCode::FORBIDDEN, texts.board.forged, &[])
+    }
+
+    fn operator_cookie_of<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        cookie_value(headers, self.operator_cookie().0)
+    }
+
+    /// Ends the session of an operator before its time: a copy of its cookie is worth nothing then.
+    async fn end_operator_session(&self, session: &str) -> Result<(), StoreError> {
+        let ended = Claim {
+            key: end_of(session),
+            inputs: [0; 16],
+            expires: self.engine.now().after(SESSION),
+            outcome: None,
+        };
+        self.engine.claim(ended).await?;
+        Ok(())
     }
 
     /// The name and attributes of the cookie with an operator's session.
@@ -382,13 +381,7 @@ impl Site {
     }
 
     fn set_operator_cookie(&self, mut response: Response, session: &str, age: u64) -> Response {
-        let (name, rest) = self.operator_cookie();
-        let cookie =
-            format!("{name}={session}; Path=/; Max-Age={age}; HttpOnly; SameSite=Lax{rest}");
-        if let Ok(mut cookie) = HeaderValue::from_str(&cookie) {
-            cookie.set_sensitive(true);
-            response.headers_mut().append(header::SET_COOKIE, cookie);
-        }
+        set_cookie(&mut response, self.operator_cookie(), session, age);
         response
     }
 }

@@ -3,15 +3,14 @@
 use askama::Template;
 use axum::body::Body;
 use axum::extract::Path;
-use axum::http::{StatusCode, Uri};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use entreat_core::{CancelReason, ElicitationId, Outcome};
 use entreat_engine::{ActError, Snapshot};
 
 use super::OperatorVisit;
-use super::access::see_other;
 use super::row::{RespondentView, Row};
-use crate::page::frame::Frame;
+use crate::page::frame::{Frame, see_other};
 use crate::rpc::MAX_RESPONDENT;
 
 /// The reasons that operators have; the others are those of askers' programs.
@@ -55,8 +54,13 @@ pub(super) async fn show(visit: OperatorVisit, id: Path<String>, uri: Uri) -> Re
 }
 
 /// `POST /board/q/ID`.
-pub(super) async fn handle(visit: OperatorVisit, id: Path<String>, body: Body) -> Response {
-    let form = match visit.read_form(body).await {
+pub(super) async fn handle(
+    visit: OperatorVisit,
+    id: Path<String>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    let form = match visit.read_form(&headers, body).await {
         Ok(form) => form,
         Err(response) => return response,
     };
@@ -87,8 +91,7 @@ pub(super) async fn handle(visit: OperatorVisit, id: Path<String>, body: Body) -
             if reassigned.is_ok()
                 && let Some(uploads) = &visit.site.uploads
             {
-                // They were part of the draft.
-                uploads.remove_all(id).await;
+                uploads.remove_of_dropped_draft(id).await;
             }
             reassigned.map(|_| "reassigned")
         }

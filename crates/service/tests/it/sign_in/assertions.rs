@@ -15,8 +15,7 @@ struct Proxied {
 impl Proxied {
     async fn new(header: &str) -> Self {
         let world = World::new().await;
-        let clock = Arc::new(world.clock.clone());
-        let provider = Provider::start_with(SigningAlgorithm::default(), clock).await;
+        let provider = provider_in(&world).await;
         // As of proxies that publish keys and nothing else.
         let settings = IssuerSettings {
             keys_url: Some(format!("{}/keys", provider.url())),

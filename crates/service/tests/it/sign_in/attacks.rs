@@ -206,38 +206,3 @@ async fn while_the_provider_is_down_sessions_go_on_and_sign_ins_are_put_off() {
     assert!(!bob.has_session());
     assert_eq!(ada.get("/inbox").await.status, StatusCode::OK);
 }
-
-#[tokio::test]
-async fn no_code_state_token_cookie_or_name_is_logged() {
-    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::TRACE);
-    let realm = Realm::new().await;
-    let claims = json!({"name": "Canary Name", "email": "canary@example.com"});
-    realm.provider.sign_in_as("canary-subject", claims);
-    let id = realm.ask("canary-subject").await;
-    let mut browser = realm.browser();
-    let page = browser.open(&realm.path(id)).await;
-    let callback = browser.reach_provider(&page).await;
-    browser.follow(&callback).await;
-    browser.follow(&callback).await;
-    let url = Url::parse(&callback).unwrap();
-    let parameter = |name: &str| {
-        let found = url.query_pairs().find(|(other, _)| other == name);
-        found.unwrap().1.into_owned()
-    };
-    let log = log.text();
-    assert!(!log.is_empty());
-    for canary in [
-        "Canary",
-        "canary@",
-        "canary-subject",
-        CLIENT_SECRET,
-        &parameter("code"),
-        &parameter("state"),
-        &browser.cookies["entreat-session"],
-        &browser.cookies["entreat"],
-    ] {
-        let place = log.find(canary);
-        let around = place.map(|at| &log[at.saturating_sub(200)..at + 20]);
-        assert_eq!(around, None, "{canary}");
-    }
-}

@@ -11,15 +11,19 @@ fn auth(max_age: Option<u32>, acr: Option<&str>) -> RespondentAuth {
     }
 }
 
-#[tokio::test]
-async fn an_old_sign_in_is_renewed_before_the_answer_is_sent() {
+/// A question for Ada that wants such a sign-in, in a browser in which she is signed in.
+async fn asked(wanted: RespondentAuth) -> (Realm, ElicitationId, Browser, Page) {
     let realm = Realm::new().await;
-    let wanted = auth(Some(300), None);
-    let id = realm
-        .ask_with("ada", |ask| ask.respondent_auth(wanted))
-        .await;
+    let ask = |ask: Ask| ask.respondent_auth(wanted);
+    let id = realm.ask_with("ada", ask).await;
     let mut browser = realm.browser();
     let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
+    (realm, id, browser, page)
+}
+
+#[tokio::test]
+async fn an_old_sign_in_is_renewed_before_the_answer_is_sent() {
+    let (realm, id, mut browser, page) = asked(auth(Some(300), None)).await;
     realm.site.world.pass(Duration::from_secs(301)).await;
     let sent = browser
         .post(&page.path, &answers(&page.csrf(), "send"))
@@ -41,13 +45,7 @@ async fn an_old_sign_in_is_renewed_before_the_answer_is_sent() {
 
 #[tokio::test]
 async fn a_sign_in_of_this_moment_can_be_asked_for() {
-    let realm = Realm::new().await;
-    let wanted = auth(Some(0), None);
-    let id = realm
-        .ask_with("ada", |ask| ask.respondent_auth(wanted))
-        .await;
-    let mut browser = realm.browser();
-    let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
+    let (realm, id, mut browser, page) = asked(auth(Some(0), None)).await;
     realm.site.world.pass(Duration::from_secs(1)).await;
     let sent = browser
         .post(&page.path, &answers(&page.csrf(), "send"))
@@ -64,13 +62,7 @@ async fn a_sign_in_of_this_moment_can_be_asked_for() {
 
 #[tokio::test]
 async fn a_class_of_authentication_is_asked_for_and_checked() {
-    let realm = Realm::new().await;
-    let wanted = auth(None, Some("urn:example:hardware"));
-    let id = realm
-        .ask_with("ada", |ask| ask.respondent_auth(wanted))
-        .await;
-    let mut browser = realm.browser();
-    let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
+    let (realm, id, mut browser, page) = asked(auth(None, Some("urn:example:hardware"))).await;
     let sent = browser
         .post(&page.path, &answers(&page.csrf(), "send"))
         .await;
@@ -96,13 +88,7 @@ async fn a_class_of_authentication_is_asked_for_and_checked() {
 
 #[tokio::test]
 async fn whoever_signs_in_again_as_somebody_else_sends_nothing() {
-    let realm = Realm::new().await;
-    let wanted = auth(Some(0), None);
-    let id = realm
-        .ask_with("ada", |ask| ask.respondent_auth(wanted))
-        .await;
-    let mut browser = realm.browser();
-    let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
+    let (realm, _, mut browser, page) = asked(auth(Some(0), None)).await;
     realm.site.world.pass(Duration::from_secs(1)).await;
     let sent = browser
         .post(&page.path, &answers(&page.csrf(), "send"))
@@ -151,4 +137,17 @@ async fn a_fresh_sign_in_can_be_asked_for_only_where_people_sign_in() {
             .await;
         assert_eq!(error["data"]["param"], "respondentAuth", "{auth}");
     }
+}
+
+#[tokio::test]
+async fn the_provider_is_asked_for_one_prompt() {
+    let (realm, _, mut browser, page) = asked(auth(Some(0), None)).await;
+    realm.site.world.pass(Duration::from_secs(1)).await;
+    let again = browser.open(&format!("{}/again", page.path)).await;
+    let csrf = again.csrf();
+    let path = format!("{}?sign-in", again.path);
+    let fields = [("_csrf", &*csrf), ("account", "other")];
+    let started = browser.post(&path, &fields).await;
+    let prompts = started.location().matches("prompt=").count();
+    assert_eq!(prompts, 1, "{}", started.location());
 }

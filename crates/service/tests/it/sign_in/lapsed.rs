@@ -1,5 +1,8 @@
 //! Forms of people who are signed out, or signed in as somebody else, before they send them.
 
+use entreat_testkit::{Call, FaultyStore};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use super::*;
 
 async fn draft(realm: &Realm, id: ElicitationId) -> Value {
@@ -118,6 +121,47 @@ async fn people_of_one_group_do_not_see_what_another_one_types() {
     let asker = realm.site.world.session.asker();
     let settled = asker.elicitation(id).status().await.unwrap();
     assert_eq!(settled.result(), Some(json!({"target": "production"})));
+}
+
+#[tokio::test]
+async fn an_answer_that_arrives_while_the_question_becomes_somebody_elses_is_none() {
+    let store = Arc::new(FaultyStore::new(MemoryStore::new()));
+    let realm = Realm::on(store.clone()).await;
+    let id = realm.ask("ada").await;
+    let mut browser = realm.browser();
+    let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
+    let cookies = browser.cookies.iter();
+    let cookies: Vec<String> = cookies.map(|(name, it)| format!("{name}={it}")).collect();
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(answers(&page.csrf(), "send"));
+    let form = form.finish();
+    let address = realm.site.server.address;
+    let head = format!(
+        "POST {} HTTP/1.1\r\nhost: {address}\r\ncookie: {}\r\norigin: null\r\n\
+         content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n",
+        page.path,
+        cookies.join("; "),
+        form.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let before = store.calls(Call::Load);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Until she was found to be the one who may answer.
+    let known = async {
+        while store.calls(Call::Load) == before {
+            tokio::task::yield_now().await;
+        }
+    };
+    crate::wire::soon(known).await;
+    let engine = &realm.site.world.engine;
+    engine.elicitation(id).reassign("bob").await.unwrap();
+    stream.write_all(form.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    let read = stream.read_exact(&mut status);
+    crate::wire::soon(read).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 404");
+    assert!(realm.is_live(id).await);
+    assert_eq!(draft(&realm, id).await, json!({}));
 }
 
 impl Realm {

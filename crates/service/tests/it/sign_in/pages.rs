@@ -108,20 +108,7 @@ async fn a_session_ends_with_its_time() {
 
 #[tokio::test]
 async fn any_node_takes_what_another_began() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = World::on(store.clone(), |_| {}).await;
-    let clock = Arc::new(world.clock.clone());
-    let provider = Provider::start_with(SigningAlgorithm::default(), clock).await;
-    let settings_of_other = settings(&provider, |_| {});
-    let realm = Realm::of(world, provider, |_| {}).await;
-    // The other node is reached under the same public URL.
-    let url = format!("http://{}", realm.site.server.address);
-    let other = Site::of(
-        World::on(store, |_| {}).await,
-        Some(&url),
-        settings_of_other,
-    )
-    .await;
+    let (realm, other) = Realm::with_two_nodes().await;
     let id = realm.ask("ada").await;
     realm.provider.sign_in_as("ada", json!({}));
     let mut browser = realm.browser();

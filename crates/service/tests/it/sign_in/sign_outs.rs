@@ -1,5 +1,7 @@
 //! The end of sessions.
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
 use super::*;
 
 const LOGOUT: &str = "/sign-in/back-channel-logout";
@@ -84,19 +86,7 @@ async fn what_is_no_logout_token_ends_no_session() {
 
 #[tokio::test]
 async fn a_logout_at_one_node_ends_the_open_page_of_another() {
-    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = World::on(store.clone(), |_| {}).await;
-    let clock = Arc::new(world.clock.clone());
-    let provider = Provider::start_with(SigningAlgorithm::default(), clock).await;
-    let settings_of_other = settings(&provider, |_| {});
-    let realm = Realm::of(world, provider, |_| {}).await;
-    let url = format!("http://{}", realm.site.server.address);
-    let other = Site::of(
-        World::on(store, |_| {}).await,
-        Some(&url),
-        settings_of_other,
-    )
-    .await;
+    let (realm, other) = Realm::with_two_nodes().await;
     let id = realm.ask("ada").await;
     let mut browser = realm.browser();
     let page = realm.sign_in(&mut browser, "ada", &realm.path(id)).await;
@@ -115,4 +105,49 @@ async fn a_logout_at_one_node_ends_the_open_page_of_another() {
     assert!(realm.is_live(id).await);
     realm.site.world.pass(Duration::from_secs(11)).await;
     assert!(browser.get(&page.path).await.is_sign_in());
+}
+
+/// Begins to send a body of this length to the address for logouts, with these bytes of it; returns
+/// the status line of the response.
+async fn send_begun(site: &Site, length: usize, body: &[u8]) -> String {
+    let mut stream = TcpStream::connect(site.server.address).await.unwrap();
+    let head = format!(
+        "POST {LOGOUT} HTTP/1.1\r\nhost: {}\r\ncontent-length: {length}\r\n\
+         content-type: application/x-www-form-urlencoded\r\n\r\n",
+        site.server.address
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // The service may have answered and closed before all of it is sent.
+    let _ = stream.write_all(body).await;
+    let mut response = [0; 12];
+    let read = stream.read_exact(&mut response);
+    crate::wire::soon(read).await.unwrap();
+    String::from_utf8(response.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_logout_whose_body_is_too_long_or_never_ends_is_cut_off() {
+    let short = |settings: &mut PageSettings| {
+        settings.body_timeout = Duration::from_millis(50);
+    };
+    let realm = Realm::of(World::new().await, |_| {}, short).await;
+    let mut ada = realm.signed_in("ada").await;
+    let claims = realm.provider.logout_claims(CLIENT, None, Some("ada"));
+    let token = realm.provider.sign_as("logout+jwt", &claims);
+    let good = format!("logout_token={token}");
+
+    // A body that never ends, even if what is there would do.
+    let never = send_begun(&realm.site, good.len() + 1, good.as_bytes()).await;
+    assert_eq!(never, "HTTP/1.1 400");
+    // One that is too long, whether it all arrives or is only announced.
+    let long = format!("{good}&padding={}", "x".repeat(64 << 10));
+    let sent = send_begun(&realm.site, long.len(), long.as_bytes()).await;
+    assert_eq!(sent, "HTTP/1.1 400");
+    let announced = send_begun(&realm.site, 1 << 30, good.as_bytes()).await;
+    assert_eq!(announced, "HTTP/1.1 400");
+    assert_eq!(ada.get("/inbox").await.status, StatusCode::OK);
+    // The same token in time.
+    let sent = send_begun(&realm.site, good.len(), good.as_bytes()).await;
+    assert_eq!(sent, "HTTP/1.1 200");
+    assert!(ada.get("/inbox").await.is_sign_in());
 }

@@ -184,10 +184,7 @@ fn asked(store: &FaultyStore<MemoryStore>) -> [usize; 4] {
 #[tokio::test]
 async fn the_link_of_somebody_else_and_one_that_nobody_has_are_one_page_and_cost_the_same() {
     let store = Arc::new(FaultyStore::new(MemoryStore::new()));
-    let world = World::on(store.clone(), |_| {}).await;
-    let clock = Arc::new(world.clock.clone());
-    let provider = Provider::start_with(SigningAlgorithm::default(), clock).await;
-    let realm = Realm::of(world, provider, |_| {}).await;
+    let realm = Realm::on(store.clone()).await;
     let id = realm.ask("alice").await;
     let link = realm.path(id);
     let (address, key) = link.rsplit_once('/').unwrap();

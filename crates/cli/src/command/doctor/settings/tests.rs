@@ -43,7 +43,11 @@ fn somebody_can_ask_and_elsewhere_only_with_a_key() {
         speaks_tls: false,
         names_people: false,
     };
-    let found = |listen, local, count| levels(&askers(reach(listen), local, count));
+    let keys = |askers| Keys {
+        askers,
+        operators: 0,
+    };
+    let found = |listen, local, count| levels(&askers(reach(listen), local, keys(count)));
     assert_eq!(found(here(), true, 0), [Level::Ok]);
     assert_eq!(found(here(), false, 1), [Level::Ok]);
     assert_eq!(found(here(), false, 0), [Level::Problem]);
@@ -56,11 +60,31 @@ fn somebody_can_ask_and_elsewhere_only_with_a_key() {
         public_url: Some("https://ask.example.com"),
         ..reach(here())
     };
-    let found = |local, count| levels(&askers(behind_a_proxy, local, count));
+    let found = |local, count| levels(&askers(behind_a_proxy, local, keys(count)));
     assert_eq!(found(false, 1), [Level::Ok]);
     assert_eq!(found(false, 0), [Level::Problem]);
     assert_eq!(found(true, 1), [Level::Warning]);
     assert_eq!(found(true, 0), [Level::Warning]);
+}
+
+#[test]
+fn keys_of_askers_and_of_operators_are_counted_apart() {
+    let reach = Exposure {
+        listen: here(),
+        public_url: None,
+        speaks_tls: false,
+        names_people: false,
+    };
+    let what = |local, askers, operators| {
+        let keys = Keys { askers, operators };
+        super::askers(reach, local, keys).remove(0).what
+    };
+    assert_eq!(what(false, 1, 0), "keys of askers: 1");
+    assert_eq!(what(false, 1, 1), "keys of askers: 1; keys of operators: 1");
+    let local = "keys of askers: 2, and programs on this machine without one; keys of operators: 1";
+    assert_eq!(what(true, 2, 1), local);
+    let only = "programs on this machine ask without a key; keys of operators: 1";
+    assert_eq!(what(true, 0, 1), only);
 }
 
 #[test]
