@@ -12,12 +12,14 @@ use entreat_core::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use zeroize::Zeroizing;
 
 use crate::answer_memory::{AnswerMemory, MemoryBudget};
 use crate::asker::{Asker, AskerSettings};
 use crate::callbacks::{CallbackLimits, CallbackQueue, CallbackSender};
+use crate::census::Census;
 use crate::clock::{Clock, SystemClock, Timeline};
 use crate::deadlines::{Backlog, TimerSignal};
 use crate::elicitation::{Access, Elicitation, judge_answered_urls};
@@ -132,6 +134,8 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     pub(crate) timer_signal: Arc<TimerSignal>,
     pub(crate) backlog: Backlog,
+    /// If others may change the same store.
+    pub(crate) census: Option<Census>,
     pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
     pub(crate) refusals: Refusals,
@@ -139,6 +143,8 @@ pub(crate) struct Inner {
     /// Store calls and deliveries in flight; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
     stopped: AtomicBool,
+    /// Ends what follows the changes of others, which is among the calls in flight.
+    ended: CancellationToken,
     /// Runs timers; joined by [`Engine::shutdown`].
     timer_task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -282,6 +288,7 @@ impl Engine {
             let _ = timer_task.await;
         }
         self.inner.drain_abandoned().await;
+        self.inner.ended.cancel();
         self.inner.in_flight.close();
         self.inner.in_flight.wait().await;
         self.inner.waiters.wake_all();
@@ -398,8 +405,12 @@ impl Builder {
         };
         let keys = self.keys.unwrap_or_else(|| KeyRing::generate(&*entropy));
         let timeline = Arc::new(Timeline::new(clock.clone()));
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        // Before anything is read, so that no change falls between.
+        let feed = store.changes_elsewhere();
         let inner = Arc::new(Inner {
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            census: feed.as_ref().map(|_| Census::default()),
+            store,
             vault: Vault::new(keys, entropy.clone()),
             resolver: self
                 .resolver
@@ -416,6 +427,7 @@ impl Builder {
             health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
+            ended: CancellationToken::new(),
             timer_task: Mutex::new(None),
             settings: self.settings,
             clock,
@@ -423,20 +435,20 @@ impl Builder {
             entropy,
         });
         inner.check_keys().await?;
-        for (asker, live) in inner.store.live_counts().await? {
-            let limits = &inner.settings.asker.limits;
-            inner.ledgers.add_live(&asker, live, limits);
-        }
-        for (asker, principal, live) in inner.store.live_counts_by_principal().await? {
-            inner
-                .ledgers
-                .add_live_of_principal(&asker, &principal, live);
+        match &inner.census {
+            Some(census) => inner.take_census(census).await?,
+            None => inner.count_live().await?,
         }
         inner.count_resident().await?;
         inner.observer.set_live(inner.ledgers.live());
         inner.run_due().await?;
         let timer_task = tokio::spawn(Inner::run_timers(Arc::downgrade(&inner)));
         *inner.timer_task.lock() = Some(timer_task);
+        if let Some(feed) = feed {
+            let following =
+                Inner::follow_changes(Arc::downgrade(&inner), feed, inner.ended.clone());
+            inner.in_flight.spawn(following);
+        }
         Ok(Engine {
             inner: Arc::new(inner),
         })
@@ -454,6 +466,18 @@ async fn read_proof(store: &dyn Store) -> Result<Option<KeyProof>, StartError> {
 impl Inner {
     pub(crate) fn now(&self) -> UnixTime {
         self.timeline.now()
+    }
+
+    /// Counts the questions that were live before the engine started.
+    async fn count_live(&self) -> Result<(), StoreError> {
+        let limits = &self.settings.asker.limits;
+        for (asker, live) in self.store.live_counts().await? {
+            self.ledgers.add_live(&asker, live, limits);
+        }
+        for (asker, principal, live) in self.store.live_counts_by_principal().await? {
+            self.ledgers.add_live_of_principal(&asker, &principal, live);
+        }
+        Ok(())
     }
 
     /// Charges a request of any kind; the error is when to retry.
@@ -495,5 +519,6 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.timer_signal.shut_down();
+        self.ended.cancel();
     }
 }

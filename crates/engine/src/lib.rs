@@ -11,6 +11,8 @@
 mod ask;
 mod asker;
 mod callbacks;
+mod census;
+mod changes;
 mod connection;
 mod elicitation;
 mod engine;

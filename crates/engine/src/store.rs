@@ -5,6 +5,7 @@
 //! documentation here.
 
 mod claims;
+mod feed;
 mod memory;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use std::task::{Context, Poll};
 use entreat_core::{ElicitationId, Status, UnixTime};
 
 pub use claims::{Claim, ClaimKey};
+pub use feed::{ChangeElsewhere, ChangeFeed, ChangeSender};
 pub use memory::MemoryStore;
 
 use crate::record::{Record, Version};
@@ -27,6 +29,10 @@ pub type PrincipalCount = (Arc<str>, Box<str>, usize);
 ///
 /// An acknowledged write is permanent; in a durable store it is on disk. A failed write is not
 /// visible to anyone. Concurrent calls are linearizable.
+///
+/// Some stores can be opened several times at once, by several processes. All of this then holds
+/// for the calls through all handles together, and [`changes_elsewhere`](Self::changes_elsewhere)
+/// tells each handle what the others have changed.
 pub trait Store: Send + Sync + 'static {
     /// Stores a new record.
     ///
@@ -116,6 +122,16 @@ pub trait Store: Send + Sync + 'static {
     /// Whether data outlives the process.
     fn is_durable(&self) -> bool {
         false
+    }
+
+    /// Returns the feed of changes made through other handles from now on; `None` if there can be
+    /// no other handle.
+    ///
+    /// Every creation and every commit through another handle is in it, soon after it was
+    /// acknowledged, in any order and possibly more than once; or else the feed says that some may
+    /// have been missed. An engine takes one feed when it starts.
+    fn changes_elsewhere(&self) -> Option<ChangeFeed> {
+        None
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply};
+use entreat_engine::store::{ChangeFeed, Claim, ClaimKey, Created, Due, Promise, Query, Reply};
 use entreat_engine::{Record, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -361,6 +361,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn is_durable(&self) -> bool {
         self.store.is_durable()
+    }
+
+    fn changes_elsewhere(&self) -> Option<ChangeFeed> {
+        self.store.changes_elsewhere()
     }
 }
 
