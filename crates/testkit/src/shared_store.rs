@@ -235,4 +235,21 @@ mod tests {
 
     // Each handle fulfils the whole contract.
     crate::store_contract!((SharedStore::new(MemoryStore::new()), ()));
+
+    fn handles<S: Store>(store: S) -> (SharedStore<S>, SharedStore<S>, ()) {
+        let one = SharedStore::new(store);
+        let other = one.another();
+        (one, other, ())
+    }
+
+    crate::store_contract_of_handles!(handles(MemoryStore::new()));
+
+    mod slow {
+        use entreat_engine::MemoryStore;
+
+        use super::handles;
+        use crate::FaultyStore;
+
+        crate::store_contract_of_handles!(handles(FaultyStore::new(MemoryStore::new()).slow()));
+    }
 }

@@ -2,10 +2,12 @@
 //!
 //! Each function takes an empty store and panics if the store violates the contract.
 //! [`store_contract!`](crate::store_contract!) generates a test for each. Durable stores must also
-//! pass [`what_was_acknowledged_is_there_after_a_restart`].
+//! pass [`what_was_acknowledged_is_there_after_a_restart`], and stores that can be opened several
+//! times at once what [`store_contract_of_handles!`](crate::store_contract_of_handles!) generates.
 
 mod claims;
 mod durable;
+mod handles;
 mod lists;
 mod purging;
 mod races;
@@ -22,6 +24,12 @@ pub use claims::{
     of_many_claims_of_one_key_the_first_holds,
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
+pub use handles::{
+    a_step_through_another_handle_is_a_conflict, a_value_is_claimed_once_by_all_handles,
+    an_idempotency_key_is_used_once_by_all_handles, each_handle_is_told_what_the_other_has_changed,
+    of_many_steps_through_two_handles_one_wins, what_one_handle_purges_is_gone_for_the_other,
+    what_one_handle_writes_the_other_reads,
+};
 pub use lists::{
     lists_are_newest_first_and_come_in_pages, lists_are_those_of_a_person_even_after_a_change,
     lists_are_those_of_an_asker_and_of_a_state, records_of_one_moment_are_told_apart,
@@ -109,6 +117,50 @@ macro_rules! store_contract {
             async fn $promise() {
                 let (store, _outlives_it) = $make;
                 $crate::store_contract::$promise(std::sync::Arc::new(store)).await;
+            }
+        )*
+    };
+}
+
+/// Generates a test for every rule about several handles on one store.
+///
+/// Takes an expression that creates an empty store and returns two handles on it, and whatever must
+/// outlive them.
+///
+/// ```
+/// mod contract {
+///     use entreat_engine::MemoryStore;
+///     use entreat_testkit::SharedStore;
+///
+///     fn handles() -> (SharedStore<MemoryStore>, SharedStore<MemoryStore>, ()) {
+///         let one = SharedStore::new(MemoryStore::new());
+///         let other = one.another();
+///         (one, other, ())
+///     }
+///
+///     entreat_testkit::store_contract_of_handles!(handles());
+/// }
+/// ```
+#[macro_export]
+macro_rules! store_contract_of_handles {
+    ($make:expr) => {
+        $crate::store_contract_of_handles! { @ $make =>
+            a_step_through_another_handle_is_a_conflict
+            a_value_is_claimed_once_by_all_handles
+            an_idempotency_key_is_used_once_by_all_handles
+            each_handle_is_told_what_the_other_has_changed
+            of_many_steps_through_two_handles_one_wins
+            what_one_handle_purges_is_gone_for_the_other
+            what_one_handle_writes_the_other_reads
+        }
+    };
+    (@ $make:expr => $($promise:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                let (one, other, _outlives_them) = $make;
+                let (one, other) = (std::sync::Arc::new(one), std::sync::Arc::new(other));
+                $crate::store_contract::$promise(one, other).await;
             }
         )*
     };
