@@ -136,6 +136,8 @@ pub(crate) struct Inner {
     pub(crate) backlog: Backlog,
     /// If others may change the same store.
     pub(crate) census: Option<Census>,
+    /// Tells its steps from those of other engines; see [`Entry::author`](crate::Entry::author).
+    pub(crate) author: u64,
     pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
     pub(crate) refusals: Refusals,
@@ -408,7 +410,13 @@ impl Builder {
         let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
         // Before anything is read, so that no change falls between.
         let feed = store.changes_elsewhere();
+        let author = feed.as_ref().map_or(0, |_| {
+            let mut random = [0; 8];
+            entropy.fill(&mut random);
+            u64::from_le_bytes(random)
+        });
         let inner = Arc::new(Inner {
+            author,
             census: feed.as_ref().map(|_| Census::default()),
             store,
             vault: Vault::new(keys, entropy.clone()),

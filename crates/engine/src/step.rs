@@ -119,6 +119,7 @@ impl Inner {
             let next = record.to_mut();
             next.version = next.version.next();
             next.lifecycle.apply(&step);
+            next.author = self.author;
             next.answer_state = self.with_delivery(next, held, now);
             match self.commit(access, &record, step).await {
                 Ok(()) => return Ok(record),

@@ -6,11 +6,12 @@ use std::time::Duration;
 use entreat_core::{Change, Outcome};
 use entreat_engine::store::MemoryStore;
 use entreat_engine::{
-    Ask, AskError, Asker, Elicitation, Engine, EngineSettings, KeyRing, Snapshot, Subscription,
-    SubscriptionItem,
+    ActError, Ask, AskError, Asker, Elicitation, Engine, EngineSettings, KeyRing, Snapshot,
+    Subscription, SubscriptionItem,
 };
 use entreat_testkit::{Call, Fault, FaultyStore, SeededEntropy, SharedStore, VirtualClock};
-use tokio::task::JoinHandle;
+use serde_json::json;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::world::{START, answer, form, unlimited};
 
@@ -96,9 +97,10 @@ async fn waiting(node: &Node, question: &Elicitation) -> JoinHandle<Snapshot> {
 /// What has been heard so far: `None` for a creation.
 fn heard(events: &mut Subscription) -> Vec<Option<Change>> {
     use futures_util::FutureExt as _;
+    use tokio::task::coop::unconstrained;
 
     let mut heard = Vec::new();
-    while let Some(Some(item)) = events.next().now_or_never() {
+    while let Some(Some(item)) = unconstrained(events.next()).now_or_never() {
         match item {
             SubscriptionItem::Event(event) => heard.push(event.step().map(|step| step.change)),
             other => panic!("{other:?}"),
@@ -318,4 +320,97 @@ async fn a_lost_word_of_an_outcome_leaves_no_question_counted_for_ever() {
     assert_eq!(world.other.engine.live(), 1);
     world.pass(331).await;
     assert_eq!(world.other.engine.live(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_64_submits_on_two_engines_at_once_exactly_one_is_accepted() {
+    let world = World::new().await;
+    for _ in 0..100 {
+        let question = world.one.ask().await;
+        let mut submits = JoinSet::new();
+        for submit in 0..64 {
+            let node = if submit % 2 == 0 {
+                &world.one
+            } else {
+                &world.other
+            };
+            let host = node.engine.elicitation(question.id());
+            let mine = json!({"target": "staging", "replicas": submit % 9 + 1});
+            submits.spawn(async move { host.submit(&mine).await });
+        }
+        let mut accepted = 0;
+        while let Some(done) = submits.join_next().await {
+            match done.unwrap() {
+                Ok(_) => accepted += 1,
+                Err(ActError::Settled {
+                    outcome: Outcome::Completed,
+                }) => {}
+                Err(other) => panic!("a loser is told `already_completed`, not {other}"),
+            }
+        }
+        assert_eq!(accepted, 1);
+    }
+}
+
+#[tokio::test]
+async fn each_deadline_fires_once_although_both_engines_sound_it() {
+    let world = World::new().await;
+    let mut here = world.one.engine.subscribe();
+    let mut there = world.other.engine.subscribe();
+    for turn in 0..100 {
+        let node = if turn % 2 == 0 {
+            &world.one
+        } else {
+            &world.other
+        };
+        node.ask().await;
+    }
+    settle_down().await;
+    for seconds in [240, 60] {
+        world.clock.advance(Duration::from_secs(seconds));
+        let (one, other) = (world.one.engine.catch_up(), world.other.engine.catch_up());
+        let (one, other) = tokio::join!(one, other);
+        one.and(other).unwrap();
+        settle_down().await;
+    }
+    for events in [&mut here, &mut there] {
+        let heard = heard(events);
+        for change in [None, Some(Change::Warned), Some(Change::TimedOut)] {
+            let times = heard.iter().filter(|heard| **heard == change).count();
+            assert_eq!(times, 100, "{change:?}");
+        }
+        assert_eq!(heard.len(), 300);
+    }
+    assert_eq!((world.one.engine.live(), world.other.engine.live()), (0, 0));
+}
+
+#[tokio::test]
+async fn an_engine_in_doubt_does_not_take_the_answer_of_another_for_its_own() {
+    let world = World::new().await;
+    let question = world.one.ask().await;
+    settle_down().await;
+    world.other.store.set_deaf(true);
+    let mut events = world.other.engine.subscribe();
+    let faults = world.other.store.inner();
+    faults.inject(Fault::of(Call::Commit).times(1));
+    let host = world.other.engine.elicitation(question.id());
+    assert!(host.submit(&answer()).await.is_err());
+    // In the same millisecond, before the other engine looks what came of it.
+    let theirs = json!({"target": "production"});
+    question.submit(&theirs).await.unwrap();
+    world.other.engine.catch_up().await.unwrap();
+    assert_eq!(heard(&mut events), []);
+    world.other.store.set_deaf(false);
+    world.other.store.tell_missed();
+    for _ in 0..3 {
+        settle_down().await;
+        world.clock.advance(Duration::from_millis(10));
+    }
+    let Some(SubscriptionItem::Missed) = events.next().await else {
+        panic!("it was told that it missed something");
+    };
+    let Some(SubscriptionItem::Event(event)) = events.next().await else {
+        panic!("the outcome is heard of");
+    };
+    assert_eq!(event.snapshot().result(), Some(theirs));
 }
