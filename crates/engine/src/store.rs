@@ -16,7 +16,7 @@ use std::task::{Context, Poll};
 
 use entreat_core::{ElicitationId, Status, UnixTime};
 
-pub use claims::{Claim, ClaimKey};
+pub use claims::{Claim, ClaimKey, Holder};
 pub use feed::{ChangeElsewhere, ChangeFeed, ChangeSender};
 pub use memory::MemoryStore;
 
@@ -97,11 +97,28 @@ pub trait Store: Send + Sync + 'static {
     /// Returns a claim without making one; `None` if the key is free.
     fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>>;
 
-    /// Stores the outcome of a claim. Only the first outcome is stored; unknown claims are ignored.
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()>;
+    /// Gives a claim without an outcome to another holder, if it has these inputs and this holder
+    /// still. Returns whether it did.
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool>;
 
-    /// Deletes a claim if it has these inputs and no outcome.
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()>;
+    /// Stores the outcome of a claim, if it has this holder and no outcome yet. Returns whether it
+    /// did.
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool>;
+
+    /// Deletes a claim if it has these inputs, this holder and no outcome.
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()>;
+
+    /// Identifies this handle among all that were ever opened. The default suits a store that ends
+    /// with its only handle.
+    fn holder(&self) -> Holder {
+        Holder::default()
+    }
+
+    /// Whether it is known that a handle was closed, or its process has ended: not if it is only
+    /// silent. The default suits a store with one handle at a time, where every other is gone.
+    fn is_gone(&self, holder: Holder) -> Reply<bool> {
+        Promise::ready(Ok(holder != self.holder()))
+    }
 
     /// Deletes up to `limit` claims that have expired by this time. Returns how many.
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize>;

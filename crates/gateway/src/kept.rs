@@ -312,6 +312,7 @@ impl Kept {
             key: claim_key(id),
             inputs,
             expires: self.engine().now().after(OLDEST),
+            holder: None,
             outcome: None,
         }
     }

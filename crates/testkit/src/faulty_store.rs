@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::store::{ChangeFeed, Claim, ClaimKey, Created, Due, Promise, Query, Reply};
+use entreat_engine::store::{
+    ChangeFeed, Claim, ClaimKey, Created, Due, Holder, Promise, Query, Reply,
+};
 use entreat_engine::{Record, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -337,12 +339,28 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::FindClaim, |store| store.find_claim(key))
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.call(Call::EndClaim, |store| store.end_claim(key, outcome))
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        self.call(Call::Claim, |store| store.take_over_claim(claim, from))
     }
 
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.call(Call::ReleaseClaim, |store| store.release_claim(key, inputs))
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        self.call(Call::EndClaim, |store| {
+            store.end_claim(key, holder, outcome)
+        })
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.call(Call::ReleaseClaim, |store| {
+            store.release_claim(key, inputs, holder)
+        })
+    }
+
+    fn holder(&self) -> Holder {
+        self.store.holder()
+    }
+
+    fn is_gone(&self, holder: Holder) -> Reply<bool> {
+        self.store.is_gone(holder)
     }
 
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {

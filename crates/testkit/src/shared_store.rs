@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::store::{
-    ChangeElsewhere, ChangeFeed, ChangeSender, Claim, ClaimKey, Created, Due, PrincipalCount,
-    Promise, Query, Reply,
+    ChangeElsewhere, ChangeFeed, ChangeSender, Claim, ClaimKey, Created, Due, Holder,
+    PrincipalCount, Promise, Query, Reply,
 };
 use entreat_engine::{Record, Store, Version};
 use parking_lot::Mutex;
@@ -48,6 +48,9 @@ struct Shared<S> {
 
 #[derive(Default)]
 struct Handle {
+    holder: Holder,
+    /// Whether its process has ended, and everybody knows.
+    is_gone: AtomicBool,
     changes: ChangeSender,
     /// Whether nothing reaches it, without its knowing.
     is_deaf: AtomicBool,
@@ -55,6 +58,15 @@ struct Handle {
 }
 
 impl Handle {
+    fn new(number: usize) -> Arc<Self> {
+        let node = number as u64;
+        let holder = Holder { node, epoch: 1 };
+        Arc::new(Self {
+            holder,
+            ..Self::default()
+        })
+    }
+
     fn hear(&self, id: ElicitationId, version: Version) {
         if !self.is_deaf.load(Ordering::Relaxed) {
             let records = [(id, version)].into();
@@ -66,7 +78,7 @@ impl Handle {
 impl<S: Store> SharedStore<S> {
     /// Wraps a store and returns its first handle.
     pub fn new(store: S) -> Self {
-        let own = Arc::<Handle>::default();
+        let own = Handle::new(1);
         let handles = Mutex::new(vec![own.clone()]);
         let shared = Arc::new(Shared { store, handles });
         Self { shared, own }
@@ -75,8 +87,10 @@ impl<S: Store> SharedStore<S> {
     /// Opens another handle.
     #[must_use]
     pub fn another(&self) -> Self {
-        let own = Arc::<Handle>::default();
-        self.shared.handles.lock().push(own.clone());
+        let mut handles = self.shared.handles.lock();
+        let own = Handle::new(handles.len() + 1);
+        handles.push(own.clone());
+        drop(handles);
         let shared = self.shared.clone();
         Self { shared, own }
     }
@@ -89,6 +103,11 @@ impl<S: Store> SharedStore<S> {
     /// Tells this handle that it may have missed changes.
     pub fn tell_missed(&self) {
         self.own.changes.send(ChangeElsewhere::Missed);
+    }
+
+    /// Lets everybody know that the process with this handle has ended.
+    pub fn set_gone(&self) {
+        self.own.is_gone.store(true, Ordering::Relaxed);
     }
 
     /// Returns how many records were loaded through this handle.
@@ -198,12 +217,27 @@ impl<S: Store> Store for SharedStore<S> {
         self.shared.store.find_claim(key)
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.shared.store.end_claim(key, outcome)
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        self.shared.store.take_over_claim(claim, from)
     }
 
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.shared.store.release_claim(key, inputs)
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        self.shared.store.end_claim(key, holder, outcome)
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.shared.store.release_claim(key, inputs, holder)
+    }
+
+    fn holder(&self) -> Holder {
+        self.own.holder
+    }
+
+    fn is_gone(&self, holder: Holder) -> Reply<bool> {
+        let handles = self.shared.handles.lock();
+        let found = handles.iter().find(|handle| handle.holder == holder);
+        let is_gone = found.is_none_or(|handle| handle.is_gone.load(Ordering::Relaxed));
+        Promise::ready(Ok(is_gone))
     }
 
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
@@ -218,8 +252,9 @@ impl<S: Store> Store for SharedStore<S> {
         self.shared.store.resident_records(min_weight)
     }
 
+    /// It outlives each of its handles.
     fn is_durable(&self) -> bool {
-        self.shared.store.is_durable()
+        true
     }
 
     fn changes_elsewhere(&self) -> Option<ChangeFeed> {

@@ -19,7 +19,8 @@ use entreat_engine::store::Reply;
 use entreat_engine::{Record, Store};
 
 pub use claims::{
-    a_claim_keeps_its_first_outcome, a_released_claim_is_free_and_others_stay,
+    a_claim_keeps_its_first_outcome, a_claim_that_was_taken_over_is_the_new_holders,
+    a_claim_without_a_holder_is_kept_as_a_mark, a_released_claim_is_free_and_others_stay,
     expired_claims_are_forgotten_up_to_the_limit, looking_for_a_claim_makes_none,
     of_many_claims_of_one_key_the_first_holds,
 };
@@ -27,8 +28,8 @@ pub use durable::what_was_acknowledged_is_there_after_a_restart;
 pub use handles::{
     a_step_through_another_handle_is_a_conflict, a_value_is_claimed_once_by_all_handles,
     an_idempotency_key_is_used_once_by_all_handles, each_handle_is_told_what_the_other_has_changed,
-    of_many_steps_through_two_handles_one_wins, what_one_handle_purges_is_gone_for_the_other,
-    what_one_handle_writes_the_other_reads,
+    no_handle_that_is_open_is_gone, of_many_steps_through_two_handles_one_wins,
+    what_one_handle_purges_is_gone_for_the_other, what_one_handle_writes_the_other_reads,
 };
 pub use lists::{
     lists_are_newest_first_and_come_in_pages, lists_are_those_of_a_person_even_after_a_change,
@@ -74,6 +75,8 @@ macro_rules! store_contract {
     ($make:expr) => {
         $crate::store_contract! { @ $make =>
             a_claim_keeps_its_first_outcome
+            a_claim_that_was_taken_over_is_the_new_holders
+            a_claim_without_a_holder_is_kept_as_a_mark
             a_key_names_the_first_record_of_its_asker
             a_large_payload_is_kept
             a_new_record_is_loaded_as_it_was_kept
@@ -149,6 +152,7 @@ macro_rules! store_contract_of_handles {
             a_value_is_claimed_once_by_all_handles
             an_idempotency_key_is_used_once_by_all_handles
             each_handle_is_told_what_the_other_has_changed
+            no_handle_that_is_open_is_gone
             of_many_steps_through_two_handles_one_wins
             what_one_handle_purges_is_gone_for_the_other
             what_one_handle_writes_the_other_reads

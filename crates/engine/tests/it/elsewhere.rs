@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{Change, Outcome};
-use entreat_engine::store::MemoryStore;
+use entreat_engine::store::{Claim, MemoryStore};
 use entreat_engine::{
     ActError, Ask, AskError, Asker, Elicitation, Engine, EngineSettings, KeyRing, Snapshot,
-    Subscription, SubscriptionItem,
+    Store as _, Subscription, SubscriptionItem,
 };
 use entreat_testkit::{Call, Fault, FaultyStore, SeededEntropy, SharedStore, VirtualClock};
 use serde_json::json;
@@ -413,4 +413,29 @@ async fn an_engine_in_doubt_does_not_take_the_answer_of_another_for_its_own() {
         panic!("the outcome is heard of");
     };
     assert_eq!(event.snapshot().result(), Some(theirs));
+}
+
+#[tokio::test]
+async fn a_claim_is_taken_over_from_a_node_that_is_gone_and_from_no_other() {
+    let world = World::new().await;
+    let (one, other) = (&world.one.engine, &world.other.engine);
+    let claim = Claim {
+        key: [7; 24],
+        inputs: [1; 16],
+        expires: START.after(Duration::from_secs(600)),
+        holder: None,
+        outcome: None,
+    };
+    let begin = async |engine: &Engine| engine.begin_claim(claim.clone()).await;
+    assert_eq!(begin(one).await.unwrap(), None);
+    let held = begin(other).await.unwrap().unwrap();
+    assert_eq!(held.holder, Some(world.one.store.holder()));
+    world.one.store.set_gone();
+    assert_eq!(begin(other).await.unwrap(), None);
+    // Whoever was taken for gone can neither end it nor give it back.
+    assert!(!one.end_claim(claim.key, b"late".to_vec()).await.unwrap());
+    one.abandon_claim(claim.key, claim.inputs).await.unwrap();
+    assert!(other.end_claim(claim.key, b"done".to_vec()).await.unwrap());
+    let ended = begin(one).await.unwrap().unwrap();
+    assert_eq!(ended.outcome.as_deref(), Some(&b"done"[..]));
 }

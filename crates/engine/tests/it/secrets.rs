@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use entreat_core::{ElicitationId, Form, UnixTime};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, MemoryStore, Query, Reply};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, Holder, MemoryStore, Query, Reply};
 use entreat_engine::{
     ActError, Ask, Engine, KeyRing, Record, StartError, Store, SubscriptionItem, VaultError,
 };
@@ -77,11 +77,14 @@ impl Store for Witness {
         self.kept.find_claim(key)
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.kept.end_claim(key, outcome)
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        self.kept.take_over_claim(claim, from)
     }
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.kept.release_claim(key, inputs)
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        self.kept.end_claim(key, holder, outcome)
+    }
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.kept.release_claim(key, inputs, holder)
     }
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
         self.kept.purge_claims(expired_by, limit)

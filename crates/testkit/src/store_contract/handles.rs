@@ -151,6 +151,13 @@ pub async fn a_value_is_claimed_once_by_all_handles<A: Store, B: Store>(
     assert_eq!(kept(other.find_claim([7; 24])).await, None);
 }
 
+/// Handles differ from each other, and none that is open is gone for another.
+pub async fn no_handle_that_is_open_is_gone<A: Store, B: Store>(one: Arc<A>, other: Arc<B>) {
+    assert_ne!(one.holder(), other.holder());
+    assert!(!kept(one.is_gone(other.holder())).await);
+    assert!(!kept(other.is_gone(one.holder())).await);
+}
+
 /// What one handle purges is gone for the other, and its key is free again.
 pub async fn what_one_handle_purges_is_gone_for_the_other<A: Store, B: Store>(
     one: Arc<A>,

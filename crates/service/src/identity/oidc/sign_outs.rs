@@ -84,6 +84,7 @@ impl SignOuts {
             key: self.key(ended),
             inputs: u128::from(until.as_millis()).to_be_bytes(),
             expires,
+            holder: None,
             outcome: None,
         };
         self.asked.lock().clear();
