@@ -27,6 +27,7 @@ use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
 use crate::health::Health;
+use crate::key_proof;
 use crate::limits::{Account, Ledgers};
 use crate::observe::{self, Observer};
 use crate::refusals::Refusals;
@@ -34,7 +35,7 @@ use crate::resolver::{
     Resolver, SystemResolver, Unresolved, UrlError, VettedUrl, resolve_and_check,
 };
 use crate::store::{MemoryStore, Store, StoreError};
-use crate::vault::{KeyProof, KeyRing, Vault};
+use crate::vault::{KeyRing, Vault};
 use crate::waiters::Waiters;
 
 /// Asks questions and settles each exactly once. Cheap to clone; all clones are one engine.
@@ -263,10 +264,8 @@ impl Engine {
     /// Checks that the secrets in a store can be read with these keys. Changes nothing.
     pub async fn check_keys(store: &dyn Store, keys: KeyRing) -> Result<(), StartError> {
         let entropy = SystemEntropy::new().map_err(StartError::Entropy)?;
-        if let Some(proof) = read_proof(store).await? {
-            Vault::new(keys, Arc::new(entropy)).verify(&proof)?;
-        }
-        Ok(())
+        let vault = Vault::new(keys, Arc::new(entropy));
+        key_proof::check(store, &vault).await
     }
 
     /// Begins to shut down: connections dropped from now on do not cancel their elicitations,
@@ -442,7 +441,7 @@ impl Builder {
             timeline,
             entropy,
         });
-        inner.check_keys().await?;
+        key_proof::prove(&*inner.store, &inner.vault).await?;
         match &inner.census {
             Some(census) => inner.take_census(census).await?,
             None => inner.count_live().await?,
@@ -461,14 +460,6 @@ impl Builder {
             inner: Arc::new(inner),
         })
     }
-}
-
-/// Name of the note that holds the store's [`KeyProof`].
-const KEY_PROOF: &str = "key_proof";
-
-async fn read_proof(store: &dyn Store) -> Result<Option<KeyProof>, StartError> {
-    let text = store.load_note(KEY_PROOF).await?;
-    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
 }
 
 impl Inner {
@@ -499,28 +490,6 @@ impl Inner {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Detects wrong keys before a secret is sealed with them.
-    async fn check_keys(&self) -> Result<(), StartError> {
-        let mut in_use = Vec::new();
-        if let Some(proof) = read_proof(&*self.store).await? {
-            self.vault.verify(&proof)?;
-            in_use.extend(proof.versions());
-        }
-        Ok(self.save_proof(&in_use).await?)
-    }
-
-    /// Saves a proof of the keys that the store depends on: these versions and the newest. Other
-    /// keys may be removed from the ring.
-    pub(crate) async fn save_proof(&self, in_use: &[u32]) -> Result<(), StoreError> {
-        let keys = self.vault.keys();
-        let is_unused =
-            |version: &u32| *version != keys.newest_version() && !in_use.contains(version);
-        let unused = keys.versions().filter(is_unused);
-        let proof = unused.fold(self.vault.proof(), KeyProof::without);
-        let text = serde_json::to_string(&proof).unwrap_or_default();
-        self.store.save_note(KEY_PROOF, text).await
     }
 }
 

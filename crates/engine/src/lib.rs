@@ -33,6 +33,7 @@ mod deadlines;
 mod events;
 pub mod fair_queue;
 mod health;
+mod key_proof;
 mod limits;
 mod log_throttle;
 mod observe;

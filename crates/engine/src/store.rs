@@ -90,6 +90,15 @@ pub trait Store: Send + Sync + 'static {
     /// Saves a small text for the engine, replacing the previous one of this name.
     fn save_note(&self, name: &'static str, text: String) -> Reply<()>;
 
+    /// Saves a text as [`save_note`](Self::save_note) does, if the previous one is `expected`, or
+    /// there is none as expected. Returns whether it did.
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool>;
+
     /// Stores a claim without an outcome. If its key is already claimed, changes nothing and
     /// returns the existing claim.
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>>;

@@ -375,6 +375,22 @@ impl Store for EmbeddedStore {
         })
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        submit(&self.queues.normal, "replace a note", |ticket| {
+            Job::ReplaceNote {
+                name,
+                expected,
+                text,
+                ticket,
+            }
+        })
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         submit(&self.queues.normal, "claim a value", |ticket| {
             Job::Claims(ClaimJob::Claim(claim, ticket))

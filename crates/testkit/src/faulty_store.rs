@@ -331,6 +331,17 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::KeepNote, |store| store.save_note(name, text))
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        self.call(Call::KeepNote, |store| {
+            store.replace_note(name, expected, text)
+        })
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.call(Call::Claim, |store| store.claim(claim))
     }

@@ -209,6 +209,15 @@ impl<S: Store> Store for SharedStore<S> {
         self.shared.store.save_note(name, text)
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        self.shared.store.replace_note(name, expected, text)
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.shared.store.claim(claim)
     }

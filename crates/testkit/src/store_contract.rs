@@ -41,6 +41,7 @@ pub use purging::{
     purging_takes_what_settled_before_and_nothing_that_is_live,
 };
 pub use races::{
+    a_note_is_replaced_if_it_is_the_expected_one,
     of_many_creations_with_one_key_exactly_one_is_kept, of_many_steps_for_one_version_one_wins,
     steps_of_many_records_do_not_disturb_each_other,
 };
@@ -80,6 +81,7 @@ macro_rules! store_contract {
             a_key_names_the_first_record_of_its_asker
             a_large_payload_is_kept
             a_new_record_is_loaded_as_it_was_kept
+            a_note_is_replaced_if_it_is_the_expected_one
             a_record_with_everything_is_kept
             a_released_claim_is_free_and_others_stay
             a_sealed_payload_is_kept_bit_by_bit

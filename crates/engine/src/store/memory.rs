@@ -188,6 +188,20 @@ impl Store for MemoryStore {
         Promise::ready(Ok(()))
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        let mut notes = self.notes.lock();
+        let is_expected = notes.get(name) == expected.as_ref();
+        if is_expected {
+            notes.insert(name, text);
+        }
+        Promise::ready(Ok(is_expected))
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         Promise::ready(Ok(self.claims.lock().claim(claim)))
     }
