@@ -73,15 +73,12 @@ impl Inner {
     /// Uncounts a question that has settled; false if that was done before.
     fn settled_here(&self, record: &Record, step: Step, outcome: Outcome) -> bool {
         let (id, request) = (record.id, &record.request);
-        let counters = match &self.census {
-            Some(census) => {
-                let is_news = census.settle(id, self.now(), &self.ledgers);
-                is_news.then(|| self.ledgers.counters(&request.asker))
-            }
-            None => {
-                let is_news = self.backlog.should_settle(id, step.at);
-                is_news.then(|| self.ledgers.uncount(&request.asker, request.principal()))
-            }
+        let counters = if let Some(census) = &self.census {
+            let is_news = census.settle(id, self.now(), &self.ledgers);
+            is_news.then(|| self.ledgers.counters(&request.asker))
+        } else {
+            let is_news = self.backlog.should_settle(id, step.at);
+            is_news.then(|| self.ledgers.uncount(&request.asker, request.principal()))
         };
         let Some(counters) = counters else {
             return false;
@@ -242,13 +239,12 @@ impl Inner {
     }
 
     async fn look_at_record(&self, census: &Census, id: ElicitationId) -> Result<(), StoreError> {
-        match self.store.load(id).await? {
-            Some(record) => self.heard(census, &record),
-            None => {
-                census.settle(id, self.now(), &self.ledgers);
-                // They find that it is gone.
-                self.waiters.wake(id);
-            }
+        if let Some(record) = self.store.load(id).await? {
+            self.heard(census, &record);
+        } else {
+            census.settle(id, self.now(), &self.ledgers);
+            // They find that it is gone.
+            self.waiters.wake(id);
         }
         Ok(())
     }
