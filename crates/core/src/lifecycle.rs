@@ -275,6 +275,58 @@ impl Lifecycle {
         }
     }
 
+    /// The step by which somebody else brought the elicitation here, as far as its state tells;
+    /// `earlier` is what was known before.
+    ///
+    /// Several steps count as the one that matters most to the asker. A change without a trace in
+    /// the lifecycle, such as a further draft, is `None`. The time is `now` where the state has
+    /// none.
+    pub fn step_since(&self, earlier: Option<&Self>, now: UnixTime) -> Option<Step> {
+        if earlier.is_some_and(|it| !it.is_live()) {
+            return None;
+        }
+        let (attempts, extensions) = earlier.map_or((0, 0), |it| (it.attempts, it.extensions));
+        let presented = self.presented;
+        let opens = match (earlier.map(|it| it.state), self.state) {
+            (Some(State::Pending) | None, State::Active { since }) => Some(since),
+            _ => None,
+        };
+        let was_warned = earlier.is_some_and(|it| it.warned && it.extensions == self.extensions);
+        let (at, change) = match self.state {
+            State::Completed { at } if self.attempts > attempts => (at, Change::Answered),
+            State::Completed { at } => (at, Change::Completed),
+            State::Declined { at } => (at, Change::Declined { presented }),
+            State::Cancelled {
+                at,
+                reason: CancelReason::MaxRetriesExceeded,
+            } => (at, Change::Exhausted),
+            State::Cancelled { at, reason } => (at, Change::Cancelled { reason, presented }),
+            State::TimedOut { at } => (at, Change::TimedOut),
+            State::Pending | State::Active { .. } => {
+                let change = if self.warned && !was_warned {
+                    Change::Warned
+                } else if self.extensions > extensions {
+                    let deadline = self.deadline;
+                    Change::Extended { deadline }
+                } else if self.attempts > attempts {
+                    Change::Refused
+                } else if opens.is_some() {
+                    Change::Opened
+                } else if earlier.is_some_and(|it| it.presented != presented) {
+                    Change::Shown
+                } else {
+                    return None;
+                };
+                (opens.unwrap_or(now), change)
+            }
+        };
+        Some(Step {
+            at,
+            change,
+            opens: opens.is_some(),
+        })
+    }
+
     /// The current state.
     pub fn state(&self) -> State {
         self.state

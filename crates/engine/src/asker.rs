@@ -269,6 +269,7 @@ impl Asker {
                 subject: ask.subject,
             },
             answer_state: None,
+            author: inner.author,
         });
         if let Some(open_questions) = open_questions.filter(|_| !record.request.durable) {
             // Before it exists, so that it cannot outlive a connection dropped meanwhile.

@@ -5,11 +5,15 @@
 //! delivery is removed or rescheduled with backoff. How an outcome is sent is up to the
 //! [`CallbackSender`].
 //!
+//! Only a delivery that is due is leased, also after a conflict, so that of several engines on one
+//! store one makes the attempt. The end of a lease is its name: each lease ends later than the one
+//! before. It is extended while the attempt lasts, and whoever has lost it starts nothing.
+//!
 //! Attempts in flight are limited in total and per asker ([`FairQueue`]), so that one asker's
 //! hanging endpoints do not delay others.
 
-use std::collections::HashSet;
-use std::pin::Pin;
+use std::collections::HashMap;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,8 +75,10 @@ pub enum DeliveryResult {
     Gone,
 }
 
-/// An attempt without a result after this long is retried.
+/// An attempt without a result after this long is retried, unless its lease is extended.
 const ATTEMPT_LEASE: Duration = Duration::from_secs(30);
+/// How long after its start or extension a lease is extended.
+const EXTEND_AFTER: Duration = Duration::from_secs(15);
 /// Maximum number of outcomes in memory, queued or in flight.
 const MAX_QUEUED: usize = 10_000;
 /// Maximum number of outcomes of one asker in memory.
@@ -115,8 +121,8 @@ impl Default for CallbackLimits {
 pub(crate) struct CallbackQueue {
     sender: Option<Arc<dyn CallbackSender>>,
     queued: Shares<Arc<str>>,
-    /// Deliveries in memory, queued or in flight.
-    in_memory: Mutex<HashSet<ElicitationId>>,
+    /// Deliveries in memory, queued or in flight, with the ends of their leases.
+    leases: Mutex<HashMap<ElicitationId, UnixTime>>,
     calls: FairQueue<Arc<str>>,
     shutdown: CancellationToken,
 }
@@ -126,7 +132,7 @@ impl CallbackQueue {
         Self {
             sender,
             queued: Shares::new(MAX_QUEUED, MAX_QUEUED_EACH),
-            in_memory: Mutex::default(),
+            leases: Mutex::default(),
             calls: FairQueue::new(limits.all, limits.each),
             shutdown: CancellationToken::new(),
         }
@@ -136,10 +142,28 @@ impl CallbackQueue {
         self.sender.is_some()
     }
 
+    /// Notes a new end of a lease, if the delivery is in memory.
+    fn extend(&self, id: ElicitationId, lease: UnixTime) {
+        if let Some(held) = self.leases.lock().get_mut(&id) {
+            *held = lease;
+        }
+    }
+
+    fn lease(&self, id: ElicitationId) -> Option<UnixTime> {
+        self.leases.lock().get(&id).copied()
+    }
+
     /// Aborts deliveries in flight; they are retried after the restart.
     pub(crate) fn shut_down(&self) {
         self.shutdown.cancel();
     }
+}
+
+/// What becomes of a pending delivery.
+enum Edit {
+    Leave,
+    Remove,
+    Set(Delivery),
 }
 
 impl Entry {
@@ -175,30 +199,37 @@ impl Inner {
         let (id, asker) = (record.id, record.request.asker.clone());
         let callback_queue = &self.callback_queue;
         // If it is still queued from an earlier attempt, only the lease is renewed.
-        let is_in_memory = callback_queue.in_memory.lock().contains(&id);
+        let is_in_memory = callback_queue.lease(id).is_some();
         let permit = callback_queue.queued.take(asker.clone()).ok();
         let delay = match permit {
             None if !is_in_memory => FULL_DELAY,
             _ => ATTEMPT_LEASE,
         };
-        let next = self.now().after(delay);
-        let updated = self.update_delivery(record, |delivery| Some(Delivery { next, ..delivery }));
+        let now = self.now();
+        let next = now.after(delay);
+        let updated = self.update_delivery(record, |delivery| {
+            if delivery.next > now {
+                return Edit::Leave;
+            }
+            Edit::Set(Delivery { next, ..delivery })
+        });
         match updated.await {
-            Ok(true) => {}
+            Ok(true) => callback_queue.extend(id, next),
             Err(ActError::Store(error)) => return Err(error),
-            // Another task was faster, or the record is gone.
+            // Another engine was faster, or the record is gone.
             Ok(false) | Err(_) => return Ok(()),
         }
         if let (Some(sender), Some(permit)) = (callback_queue.sender.clone(), permit)
-            && callback_queue.in_memory.lock().insert(id)
+            && !is_in_memory
         {
+            callback_queue.leases.lock().insert(id, next);
             let inner = self.clone();
             self.in_flight.spawn(async move {
                 tokio::select! {
                     () = inner.callback_queue.shutdown.cancelled() => {}
                     () = inner.attempt(&*sender, asker, id) => {}
                 }
-                inner.callback_queue.in_memory.lock().remove(&id);
+                inner.callback_queue.leases.lock().remove(&id);
                 drop(permit);
             });
         }
@@ -212,45 +243,49 @@ impl Inner {
         id: ElicitationId,
     ) {
         let _permit = self.callback_queue.calls.acquire(asker).await;
+        // It has waited for its turn: the attempt begins with a lease that is its own and long
+        // enough.
+        let is_short = |lease: UnixTime| lease.since(self.now()) <= EXTEND_AFTER;
+        if self.callback_queue.lease(id).is_some_and(is_short) && !self.extend_lease(id).await {
+            return;
+        }
         let Ok(record) = self.load(&Access::Host, id).await else {
             return;
         };
-        let due = record
-            .answer_state
-            .as_ref()
-            .and_then(|held| held.delivery.as_ref());
-        let (Some(_), Some(url)) = (due, record.callback()) else {
+        if record.delivery().map(|delivery| delivery.next) != self.callback_queue.lease(id) {
+            return;
+        }
+        let result = {
+            let mut delivering = pin!(self.send_outcome(sender, &record));
+            loop {
+                tokio::select! {
+                    biased;
+                    result = &mut delivering => break result,
+                    () = self.clock.sleep(EXTEND_AFTER) => {
+                        // If it is lost, another engine may repeat what cannot be taken back.
+                        self.extend_lease(id).await;
+                    }
+                }
+            }
+        };
+        let Some(result) = result else {
             return;
         };
-        let policy = &self.settings.callbacks;
-        let resolver = self.resolver_for(&record.request.asker);
-        let judged = resolve_and_check(&resolver, url, policy, Unresolved::Refuse).await;
-        let result = match judged {
-            Ok(to) => {
-                let delivery = CallbackDelivery {
-                    to,
-                    settled: Snapshot::sealed(record.clone()),
-                    now: self.now(),
-                };
-                sender.deliver(delivery).await
-            }
-            Err(error) => {
-                let asker = &record.request.asker;
-                self.refusals
-                    .url(asker, UrlUse::Callback, &error, self.now());
-                DeliveryResult::Failed
-            }
-        };
         let now = self.now();
+        let lease = self.callback_queue.lease(id);
         let mut is_given_up = result == DeliveryResult::Gone;
         let updated = self.update_delivery(record, |delivery| match result {
-            DeliveryResult::Delivered | DeliveryResult::Gone => None,
+            DeliveryResult::Delivered | DeliveryResult::Gone => Edit::Remove,
+            // Another engine makes the next attempt.
+            DeliveryResult::Failed if Some(delivery.next) != lease => Edit::Leave,
             DeliveryResult::Failed => {
                 let delay = BACKOFF.get(delivery.attempts as usize);
                 is_given_up = delay.is_none();
-                Some(Delivery {
-                    attempts: delivery.attempts.saturating_add(1),
-                    next: now.after(Duration::from_secs(*delay?)),
+                delay.map_or(Edit::Remove, |delay| {
+                    Edit::Set(Delivery {
+                        attempts: delivery.attempts.saturating_add(1),
+                        next: now.after(Duration::from_secs(*delay)),
+                    })
                 })
             }
         });
@@ -273,11 +308,59 @@ impl Inner {
         }
     }
 
-    /// Updates the pending delivery; false if there is none.
+    /// Makes one attempt; `None` if the record has no callback.
+    async fn send_outcome(
+        &self,
+        sender: &dyn CallbackSender,
+        record: &Record,
+    ) -> Option<DeliveryResult> {
+        let url = record.callback()?;
+        let asker = &record.request.asker;
+        let resolver = self.resolver_for(asker);
+        let policy = &self.settings.callbacks;
+        match resolve_and_check(&resolver, url, policy, Unresolved::Refuse).await {
+            Ok(to) => {
+                let delivery = CallbackDelivery {
+                    to,
+                    settled: Snapshot::sealed(record.clone()),
+                    now: self.now(),
+                };
+                Some(sender.deliver(delivery).await)
+            }
+            Err(error) => {
+                let now = self.now();
+                self.refusals.url(asker, UrlUse::Callback, &error, now);
+                Some(DeliveryResult::Failed)
+            }
+        }
+    }
+
+    /// Extends the lease of an attempt; false if it is lost.
+    async fn extend_lease(&self, id: ElicitationId) -> bool {
+        let Ok(record) = self.load(&Access::Host, id).await else {
+            return false;
+        };
+        let held = self.callback_queue.lease(id);
+        let next = self.now().after(ATTEMPT_LEASE);
+        let updated = self.update_delivery(record, |delivery| {
+            if Some(delivery.next) == held {
+                Edit::Set(Delivery { next, ..delivery })
+            } else {
+                Edit::Leave
+            }
+        });
+        let is_extended = matches!(updated.await, Ok(true));
+        if is_extended {
+            self.callback_queue.extend(id, next);
+        }
+        is_extended
+    }
+
+    /// Updates the pending delivery; false if there is none, or it is left as it is.
     async fn update_delivery(
         &self,
         record: Record,
-        mut next: impl FnMut(Delivery) -> Option<Delivery>,
+        mut edit: impl FnMut(Delivery) -> Edit,
     ) -> Result<bool, ActError> {
         let mut at = None;
         let updated = self
@@ -286,7 +369,11 @@ impl Inner {
                 let Some(delivery) = held.delivery.take() else {
                     return Ok(None);
                 };
-                held.delivery = next(*delivery).map(Box::new);
+                held.delivery = match edit(*delivery) {
+                    Edit::Leave => return Ok(None),
+                    Edit::Remove => None,
+                    Edit::Set(delivery) => Some(Box::new(delivery)),
+                };
                 at = held.delivery.as_ref().map(|delivery| delivery.next);
                 Ok(Some(held))
             })

@@ -149,6 +149,10 @@ impl UnknownCommit {
         if self.step.is_none() {
             return true;
         }
+        // Two engines may come to the same state in the same millisecond, with different answers.
+        if stored.author != self.record.author {
+            return false;
+        }
         if ours.is_live() {
             return stored.version == self.record.version && theirs == ours;
         }
@@ -321,17 +325,13 @@ impl Inner {
                     self.backlog.has_unknown.store(true, Ordering::Release);
                     let applied = stored.is_some_and(|stored| commit.was_applied_to(&stored));
                     match commit.step {
-                        Some(step) if applied => self.perform(&commit.record, step),
+                        Some(step) if applied => self.stepped_here(&commit.record, step),
                         None if applied => {
                             let limits = &self.settings.asker.limits;
                             let request = &commit.record.request;
-                            self.ledgers.add_live(&request.asker, 1, limits);
-                            if let Some(principal) = request.principal() {
-                                self.ledgers
-                                    .add_live_of_principal(&request.asker, principal, 1);
-                            }
+                            self.ledgers.count(request, limits);
                             let counters = self.ledgers.counters(&request.asker);
-                            self.on_created(&commit.record, &counters);
+                            self.created_here(&commit.record, &counters);
                         }
                         Some(_) | None => {}
                     }

@@ -12,12 +12,14 @@ use entreat_core::{
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use zeroize::Zeroizing;
 
 use crate::answer_memory::{AnswerMemory, MemoryBudget};
 use crate::asker::{Asker, AskerSettings};
 use crate::callbacks::{CallbackLimits, CallbackQueue, CallbackSender};
+use crate::census::Census;
 use crate::clock::{Clock, SystemClock, Timeline};
 use crate::deadlines::{Backlog, TimerSignal};
 use crate::elicitation::{Access, Elicitation, judge_answered_urls};
@@ -25,6 +27,7 @@ use crate::entropy::{Entropy, SystemEntropy};
 use crate::error::StartError;
 use crate::events::{Events, Subscription};
 use crate::health::Health;
+use crate::key_proof;
 use crate::limits::{Account, Ledgers};
 use crate::observe::{self, Observer};
 use crate::refusals::Refusals;
@@ -32,7 +35,7 @@ use crate::resolver::{
     Resolver, SystemResolver, Unresolved, UrlError, VettedUrl, resolve_and_check,
 };
 use crate::store::{MemoryStore, Store, StoreError};
-use crate::vault::{KeyProof, KeyRing, Vault};
+use crate::vault::{KeyRing, Vault};
 use crate::waiters::Waiters;
 
 /// Asks questions and settles each exactly once. Cheap to clone; all clones are one engine.
@@ -132,6 +135,10 @@ pub(crate) struct Inner {
     pub(crate) events: Events,
     pub(crate) timer_signal: Arc<TimerSignal>,
     pub(crate) backlog: Backlog,
+    /// If others may change the same store.
+    pub(crate) census: Option<Census>,
+    /// Tells its steps from those of other engines; see [`Entry::author`](crate::Entry::author).
+    pub(crate) author: u64,
     pub(crate) callback_queue: CallbackQueue,
     pub(crate) observer: Observer,
     pub(crate) refusals: Refusals,
@@ -139,6 +146,8 @@ pub(crate) struct Inner {
     /// Store calls and deliveries in flight; joined by [`Engine::shutdown`].
     pub(crate) in_flight: TaskTracker,
     stopped: AtomicBool,
+    /// Ends what follows the changes of others, which is among the calls in flight.
+    ended: CancellationToken,
     /// Runs timers; joined by [`Engine::shutdown`].
     timer_task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -255,10 +264,8 @@ impl Engine {
     /// Checks that the secrets in a store can be read with these keys. Changes nothing.
     pub async fn check_keys(store: &dyn Store, keys: KeyRing) -> Result<(), StartError> {
         let entropy = SystemEntropy::new().map_err(StartError::Entropy)?;
-        if let Some(proof) = read_proof(store).await? {
-            Vault::new(keys, Arc::new(entropy)).verify(&proof)?;
-        }
-        Ok(())
+        let vault = Vault::new(keys, Arc::new(entropy));
+        key_proof::check(store, &vault).await
     }
 
     /// Begins to shut down: connections dropped from now on do not cancel their elicitations,
@@ -282,6 +289,7 @@ impl Engine {
             let _ = timer_task.await;
         }
         self.inner.drain_abandoned().await;
+        self.inner.ended.cancel();
         self.inner.in_flight.close();
         self.inner.in_flight.wait().await;
         self.inner.waiters.wake_all();
@@ -398,8 +406,18 @@ impl Builder {
         };
         let keys = self.keys.unwrap_or_else(|| KeyRing::generate(&*entropy));
         let timeline = Arc::new(Timeline::new(clock.clone()));
+        let store = self.store.unwrap_or_else(|| Arc::new(MemoryStore::new()));
+        // Before anything is read, so that no change falls between.
+        let feed = store.changes_elsewhere();
+        let author = feed.as_ref().map_or(0, |_| {
+            let mut random = [0; 8];
+            entropy.fill(&mut random);
+            u64::from_le_bytes(random)
+        });
         let inner = Arc::new(Inner {
-            store: self.store.unwrap_or_else(|| Arc::new(MemoryStore::new())),
+            author,
+            census: feed.as_ref().map(|_| Census::default()),
+            store,
             vault: Vault::new(keys, entropy.clone()),
             resolver: self
                 .resolver
@@ -416,44 +434,49 @@ impl Builder {
             health: Health::default(),
             in_flight: TaskTracker::new(),
             stopped: AtomicBool::new(false),
+            ended: CancellationToken::new(),
             timer_task: Mutex::new(None),
             settings: self.settings,
             clock,
             timeline,
             entropy,
         });
-        inner.check_keys().await?;
-        for (asker, live) in inner.store.live_counts().await? {
-            let limits = &inner.settings.asker.limits;
-            inner.ledgers.add_live(&asker, live, limits);
-        }
-        for (asker, principal, live) in inner.store.live_counts_by_principal().await? {
-            inner
-                .ledgers
-                .add_live_of_principal(&asker, &principal, live);
+        key_proof::prove(&*inner.store, &inner.vault).await?;
+        match &inner.census {
+            Some(census) => inner.take_census(census).await?,
+            None => inner.count_live().await?,
         }
         inner.count_resident().await?;
         inner.observer.set_live(inner.ledgers.live());
         inner.run_due().await?;
         let timer_task = tokio::spawn(Inner::run_timers(Arc::downgrade(&inner)));
         *inner.timer_task.lock() = Some(timer_task);
+        if let Some(feed) = feed {
+            let following =
+                Inner::follow_changes(Arc::downgrade(&inner), feed, inner.ended.clone());
+            inner.in_flight.spawn(following);
+        }
         Ok(Engine {
             inner: Arc::new(inner),
         })
     }
 }
 
-/// Name of the note that holds the store's [`KeyProof`].
-const KEY_PROOF: &str = "key_proof";
-
-async fn read_proof(store: &dyn Store) -> Result<Option<KeyProof>, StartError> {
-    let text = store.load_note(KEY_PROOF).await?;
-    Ok(text.map(|text| serde_json::from_str(&text)).transpose()?)
-}
-
 impl Inner {
     pub(crate) fn now(&self) -> UnixTime {
         self.timeline.now()
+    }
+
+    /// Counts the questions that were live before the engine started.
+    async fn count_live(&self) -> Result<(), StoreError> {
+        let limits = &self.settings.asker.limits;
+        for (asker, live) in self.store.live_counts().await? {
+            self.ledgers.add_live(&asker, live, limits);
+        }
+        for (asker, principal, live) in self.store.live_counts_by_principal().await? {
+            self.ledgers.add_live_of_principal(&asker, &principal, live);
+        }
+        Ok(())
     }
 
     /// Charges a request of any kind; the error is when to retry.
@@ -468,32 +491,11 @@ impl Inner {
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
-
-    /// Detects wrong keys before a secret is sealed with them.
-    async fn check_keys(&self) -> Result<(), StartError> {
-        let mut in_use = Vec::new();
-        if let Some(proof) = read_proof(&*self.store).await? {
-            self.vault.verify(&proof)?;
-            in_use.extend(proof.versions());
-        }
-        Ok(self.save_proof(&in_use).await?)
-    }
-
-    /// Saves a proof of the keys that the store depends on: these versions and the newest. Other
-    /// keys may be removed from the ring.
-    pub(crate) async fn save_proof(&self, in_use: &[u32]) -> Result<(), StoreError> {
-        let keys = self.vault.keys();
-        let is_unused =
-            |version: &u32| *version != keys.newest_version() && !in_use.contains(version);
-        let unused = keys.versions().filter(is_unused);
-        let proof = unused.fold(self.vault.proof(), KeyProof::without);
-        let text = serde_json::to_string(&proof).unwrap_or_default();
-        self.store.save_note(KEY_PROOF, text).await
-    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         self.timer_signal.shut_down();
+        self.ended.cancel();
     }
 }

@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 /// Channel capacity: a burst of a busy second, some tens of KiB.
 const CAPACITY: usize = 1024;
 
-/// Something that happened to an elicitation.
+/// Something that happened to an elicitation, here or in another process on the same store.
 #[derive(Clone, Debug)]
 pub struct Event {
     pub(crate) record: Record,
@@ -52,7 +52,7 @@ impl Event {
 /// The event channel. Opened by the first subscriber, because most programs have none, and asking
 /// the channel for its subscribers takes a lock that all threads would share.
 #[derive(Debug, Default)]
-pub(crate) struct Events(OnceLock<broadcast::Sender<Arc<Event>>>);
+pub(crate) struct Events(OnceLock<broadcast::Sender<Option<Arc<Event>>>>);
 
 impl Events {
     pub(crate) fn publish(&self, record: &Record, step: Option<Step>) {
@@ -60,7 +60,14 @@ impl Events {
             && sender.receiver_count() > 0
         {
             let record = record.clone();
-            let _ = sender.send(Arc::new(Event { record, step }));
+            let _ = sender.send(Some(Arc::new(Event { record, step })));
+        }
+    }
+
+    /// Tells all subscribers that they may have missed something.
+    pub(crate) fn publish_missed(&self) {
+        if let Some(sender) = self.0.get() {
+            let _ = sender.send(None);
         }
     }
 
@@ -79,7 +86,8 @@ impl Events {
 /// [`Asker::subscribe`](crate::Asker::subscribe).
 #[derive(Debug)]
 pub struct Subscription {
-    receiver: broadcast::Receiver<Arc<Event>>,
+    /// `None` where events may be missing.
+    receiver: broadcast::Receiver<Option<Arc<Event>>>,
     account: Option<Account>,
 }
 
@@ -90,6 +98,8 @@ pub enum SubscriptionItem {
     Event(Arc<Event>),
     /// The subscriber was too slow and missed this many events.
     Lagged(u64),
+    /// Changes that others made in the same store may be missing here.
+    Missed,
 }
 
 impl Subscription {
@@ -97,7 +107,8 @@ impl Subscription {
     pub async fn next(&mut self) -> Option<SubscriptionItem> {
         loop {
             match self.receiver.recv().await {
-                Ok(event) => {
+                Ok(None) => return Some(SubscriptionItem::Missed),
+                Ok(Some(event)) => {
                     let is_visible = |account: &Account| account.owns(&event.record.request);
                     if self.account.as_ref().is_none_or(is_visible) {
                         return Some(SubscriptionItem::Event(event));

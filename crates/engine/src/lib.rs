@@ -11,6 +11,8 @@
 mod ask;
 mod asker;
 mod callbacks;
+mod census;
+mod changes;
 mod connection;
 mod elicitation;
 mod engine;
@@ -31,6 +33,7 @@ mod deadlines;
 mod events;
 pub mod fair_queue;
 mod health;
+mod key_proof;
 mod limits;
 mod log_throttle;
 mod observe;

@@ -314,15 +314,23 @@ impl Ledgers {
         }
     }
 
+    /// Counts a live elicitation that was not admitted here, whatever the limits.
+    pub(crate) fn count(&self, request: &Request, limits: &Limits) {
+        self.add_live(&request.asker, 1, limits);
+        if let Some(principal) = request.principal() {
+            self.add_live_of_principal(&request.asker, principal, 1);
+        }
+    }
+
     /// Uncounts an elicitation that has settled, and returns its asker's metrics.
-    pub(crate) fn release(&self, request: &Request) -> Arc<AskerCounters> {
+    pub(crate) fn uncount(&self, asker: &Arc<str>, principal: Option<&str>) -> Arc<AskerCounters> {
         decrement(&self.live);
-        let open = self.shard(&request.asker).read();
-        let Some(ledger) = open.get(&request.asker) else {
-            return self.counters(&request.asker);
+        let open = self.shard(asker).read();
+        let Some(ledger) = open.get(asker) else {
+            return self.counters(asker);
         };
         decrement(&ledger.live);
-        if let Some(principal) = request.principal() {
+        if let Some(principal) = principal {
             ledger.principals.release(principal);
         }
         self.counters_in(ledger).clone()
@@ -343,7 +351,8 @@ impl Ledgers {
         self.labels.of(asker)
     }
 
-    /// Counts elicitations that were live before the engine started.
+    /// Counts elicitations of an asker that were not admitted here. If its ledger is not open yet,
+    /// it gets these limits.
     pub(crate) fn add_live(&self, asker: &str, live: usize, limits: &Limits) {
         self.open(asker, limits)
             .live

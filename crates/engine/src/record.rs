@@ -53,17 +53,24 @@ pub struct Entry {
     pub request: Request,
     /// Draft, result and delivery state.
     pub answer_state: Option<Arc<AnswerState>>,
+    /// The engine that made the latest step of the lifecycle, by a random number; 0 if the store
+    /// has one engine only.
+    pub author: u64,
 }
 
 impl Entry {
     /// Returns when its timer is due: for a warning, the deadline, or the next delivery attempt.
     /// `None` if there is nothing left to do.
     pub fn timer(&self) -> Option<UnixTime> {
-        let delivery = || self.answer_state.as_ref()?.delivery.as_ref();
         match self.lifecycle.timer() {
             Some(timer) => Some(timer.at),
-            None => delivery().map(|delivery| delivery.next),
+            None => self.delivery().map(|delivery| delivery.next),
         }
+    }
+
+    /// Returns the pending delivery to the asker's callback.
+    pub(crate) fn delivery(&self) -> Option<&Delivery> {
+        self.answer_state.as_ref()?.delivery.as_deref()
     }
 }
 

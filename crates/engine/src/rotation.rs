@@ -3,6 +3,7 @@
 use crate::elicitation::Access;
 use crate::engine::{Engine, Inner};
 use crate::error::ActError;
+use crate::key_proof;
 use crate::payload::editable;
 use crate::record::{AnswerState, Record};
 use crate::store::{Query, StatusFilter};
@@ -12,12 +13,14 @@ use crate::vault::VaultError;
 const PAGE: usize = 128;
 
 impl Engine {
-    /// Rewraps the key of every sealed answer with the newest key of the ring. Returns the number
+    /// Rewraps the key of every sealed answer with the sealing key of the ring. Returns the number
     /// of elicitations changed. On success, older keys can be removed from the ring.
     ///
     /// Runs online: answers stay sealed, and questions can be asked and answered meanwhile.
     pub async fn rotate_keys(&self) -> Result<usize, ActError> {
         let inner = &self.inner;
+        // Not those that another engine seals with from now on.
+        let before_rotation = key_proof::versions(&*inner.store).await?;
         let mut rotated = 0;
         let mut before = None;
         loop {
@@ -44,13 +47,13 @@ impl Engine {
                 }
             }
         }
-        inner.save_proof(&[]).await?;
+        key_proof::retire(&*inner.store, &inner.vault, &before_rotation).await?;
         Ok(rotated)
     }
 }
 
 impl Inner {
-    /// Returns the answers with keys wrapped by the newest key; `None` if they already are.
+    /// Returns the answers with keys wrapped by the sealing key; `None` if they already are.
     fn rewrapped(&self, record: &Record) -> Result<Option<AnswerState>, VaultError> {
         let mut held = editable(record.answer_state.as_ref());
         let mut changed = false;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use entreat_core::{Change, Command, Effect, ElicitationId, Lifecycle, Rejection, Step, UnixTime};
+use entreat_core::{Command, ElicitationId, Lifecycle, Rejection, Step, UnixTime};
 
 use tokio::task::JoinError;
 
@@ -14,7 +14,7 @@ use crate::elicitation::Access;
 use crate::engine::Inner;
 use crate::error::ActError;
 use crate::limits::Account;
-use crate::observe::{AskerCounters, StoreCall};
+use crate::observe::StoreCall;
 use crate::record::{AnswerState, Record};
 use crate::store::{Created, Reply, StoreError};
 use crate::vault::VaultError;
@@ -119,6 +119,7 @@ impl Inner {
             let next = record.to_mut();
             next.version = next.version.next();
             next.lifecycle.apply(&step);
+            next.author = self.author;
             next.answer_state = self.with_delivery(next, held, now);
             match self.commit(access, &record, step).await {
                 Ok(()) => return Ok(record),
@@ -200,7 +201,7 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let done =
             move |inner: &Self, record: &Record, answer: &Result<(), StoreError>| match answer {
-                Ok(()) => inner.perform(record, step),
+                Ok(()) => inner.stepped_here(record, step),
                 Err(StoreError::Unavailable { .. }) => {
                     inner.resolve_later(record.clone(), Some(step));
                 }
@@ -240,7 +241,7 @@ impl Inner {
         account: &Account,
     ) -> Result<Created, StoreError> {
         let done = |inner: &Self, record: Record, account: &Account, answer: &_| match answer {
-            Ok(Created::New) => inner.on_created(&record, inner.ledgers.counters_of(account)),
+            Ok(Created::New) => inner.created_here(&record, inner.ledgers.counters_of(account)),
             Ok(Created::Existing(_)) | Err(_) => {
                 inner.ledgers.refund(account);
                 inner.waiters.settle(record.id);
@@ -273,56 +274,6 @@ impl Inner {
     ) -> Result<T, StoreError> {
         let work = self.in_flight.spawn(work);
         work.await.unwrap_or_else(|error| Err(task_lost(error)))
-    }
-
-    /// Performs the effects of a creation.
-    pub(crate) fn on_created(&self, record: &Record, counters: &AskerCounters) {
-        self.observer.created(record, self.ledgers.live(), counters);
-        self.events.publish(record, None);
-        self.arm_timer(record);
-    }
-
-    /// Performs the effects of a committed change.
-    pub(crate) fn perform(&self, record: &Record, step: Step) {
-        // Not by the time in the state, which a second step may share.
-        if step.opens {
-            let after = step.at.since(record.lifecycle.created());
-            self.observer.opened(record, after);
-        }
-        if let Change::Extended { deadline } = step.change {
-            self.observer.extended(record, deadline);
-        }
-        for effect in step.change.effects() {
-            match effect {
-                Effect::SetTimer => self.arm_timer(record),
-                Effect::Announce => self.events.publish(record, Some(step)),
-                Effect::Warn => {
-                    tracing::debug!(elicitation.id = %record.id, "elicitation is about to time out");
-                    self.events.publish(record, Some(step));
-                }
-                Effect::Settle => self.on_settled(record, step),
-            }
-        }
-    }
-
-    fn on_settled(&self, record: &Record, step: Step) {
-        if !self.backlog.should_settle(record.id, step.at) {
-            return;
-        }
-        let counters = self.ledgers.release(&record.request);
-        if let Some(outcome) = record.lifecycle.outcome() {
-            let live = self.ledgers.live();
-            self.observer.settled(record, outcome, live, &counters);
-        }
-        self.events.publish(record, Some(step));
-        self.waiters.settle(record.id);
-        self.arm_timer(record);
-    }
-
-    fn arm_timer(&self, record: &Record) {
-        if let Some(at) = record.timer() {
-            self.timer_signal.schedule(at);
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! documentation here.
 
 mod claims;
+mod feed;
 mod memory;
 
 use std::borrow::Cow;
@@ -15,7 +16,8 @@ use std::task::{Context, Poll};
 
 use entreat_core::{ElicitationId, Status, UnixTime};
 
-pub use claims::{Claim, ClaimKey};
+pub use claims::{Claim, ClaimKey, Holder};
+pub use feed::{ChangeElsewhere, ChangeFeed, ChangeSender};
 pub use memory::MemoryStore;
 
 use crate::record::{Record, Version};
@@ -27,6 +29,10 @@ pub type PrincipalCount = (Arc<str>, Box<str>, usize);
 ///
 /// An acknowledged write is permanent; in a durable store it is on disk. A failed write is not
 /// visible to anyone. Concurrent calls are linearizable.
+///
+/// Some stores can be opened several times at once, by several processes. All of this then holds
+/// for the calls through all handles together, and [`changes_elsewhere`](Self::changes_elsewhere)
+/// tells each handle what the others have changed.
 pub trait Store: Send + Sync + 'static {
     /// Stores a new record.
     ///
@@ -84,6 +90,15 @@ pub trait Store: Send + Sync + 'static {
     /// Saves a small text for the engine, replacing the previous one of this name.
     fn save_note(&self, name: &'static str, text: String) -> Reply<()>;
 
+    /// Saves a text as [`save_note`](Self::save_note) does, if the previous one is `expected`, or
+    /// there is none as expected. Returns whether it did.
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool>;
+
     /// Stores a claim without an outcome. If its key is already claimed, changes nothing and
     /// returns the existing claim.
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>>;
@@ -91,11 +106,28 @@ pub trait Store: Send + Sync + 'static {
     /// Returns a claim without making one; `None` if the key is free.
     fn find_claim(&self, key: ClaimKey) -> Reply<Option<Claim>>;
 
-    /// Stores the outcome of a claim. Only the first outcome is stored; unknown claims are ignored.
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()>;
+    /// Gives a claim without an outcome to another holder, if it has these inputs and this holder
+    /// still. Returns whether it did.
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool>;
 
-    /// Deletes a claim if it has these inputs and no outcome.
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()>;
+    /// Stores the outcome of a claim, if it has this holder and no outcome yet. Returns whether it
+    /// did.
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool>;
+
+    /// Deletes a claim if it has these inputs, this holder and no outcome.
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()>;
+
+    /// Identifies this handle among all that were ever opened. The default suits a store that ends
+    /// with its only handle.
+    fn holder(&self) -> Holder {
+        Holder::default()
+    }
+
+    /// Whether it is known that a handle was closed, or its process has ended: not if it is only
+    /// silent. The default suits a store with one handle at a time, where every other is gone.
+    fn is_gone(&self, holder: Holder) -> Reply<bool> {
+        Promise::ready(Ok(holder != self.holder()))
+    }
 
     /// Deletes up to `limit` claims that have expired by this time. Returns how many.
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize>;
@@ -116,6 +148,16 @@ pub trait Store: Send + Sync + 'static {
     /// Whether data outlives the process.
     fn is_durable(&self) -> bool {
         false
+    }
+
+    /// Returns the feed of changes made through other handles from now on; `None` if there can be
+    /// no other handle.
+    ///
+    /// Every creation and every commit through another handle is in it, soon after it was
+    /// acknowledged, in any order and possibly more than once; or else the feed says that some may
+    /// have been missed. An engine takes one feed when it starts.
+    fn changes_elsewhere(&self) -> Option<ChangeFeed> {
+        None
     }
 }
 

@@ -60,7 +60,7 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Creates a vault; the newest key encrypts, all keys decrypt.
+    /// Creates a vault; the sealing key encrypts, all keys decrypt.
     pub fn new(keys: KeyRing, entropy: Arc<dyn Entropy>) -> Self {
         Self { keys, entropy }
     }
@@ -84,7 +84,7 @@ impl Vault {
     ) -> Sealed {
         let entropy = &*self.entropy;
         let key = Key::random(entropy);
-        let mut sealed = Sealed::new(self.keys.newest_version(), self.wrap_key(id, &key));
+        let mut sealed = Sealed::new(self.keys.sealing_version(), self.wrap_key(id, &key));
         for (name, plaintext) in fields {
             let ciphertext = key.encrypt(&bound_field(id, name), plaintext, entropy);
             sealed.put(name, ciphertext);
@@ -123,12 +123,12 @@ impl Vault {
         open_with(&key, id, name, ciphertext).map(Some)
     }
 
-    /// Rewraps the data key with the newest key of the ring; `None` if it already is.
+    /// Rewraps the data key with the sealing key of the ring; `None` if it already is.
     ///
     /// The fields are neither decrypted nor changed. An old key can be removed once nothing is
     /// wrapped with it and the store has a proof [without it](KeyProof::without).
     pub fn rewrap(&self, id: ElicitationId, sealed: &Sealed) -> Result<Option<Sealed>, VaultError> {
-        let newest = self.keys.newest_version();
+        let newest = self.keys.sealing_version();
         if sealed.key_version() == newest {
             return Ok(None);
         }
@@ -151,7 +151,7 @@ impl Vault {
     }
 
     fn wrap_key(&self, id: ElicitationId, key: &Key) -> Box<[u8]> {
-        let (version, wrapping) = self.keys.newest();
+        let (version, wrapping) = self.keys.sealing();
         wrapping.encrypt(&bound_key(id, version), key.expose(), &*self.entropy)
     }
 

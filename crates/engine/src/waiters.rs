@@ -131,6 +131,15 @@ impl Waiters {
         }
     }
 
+    /// Returns the elicitations that have a waiter or a connection.
+    pub(crate) fn ids(&self) -> Vec<ElicitationId> {
+        let mut ids = Vec::new();
+        for shard in &self.shards {
+            ids.extend(shard.lock().entries.iter().map(|(_, entry)| entry.id));
+        }
+        ids
+    }
+
     /// Wakes all waiters, on shutdown.
     pub(crate) fn wake_all(&self) {
         for shard in &self.shards {

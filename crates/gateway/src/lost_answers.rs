@@ -305,6 +305,7 @@ impl LostAnswers {
             key: claim_key(id),
             inputs,
             expires: self.engine().now().after(RECOVERY_WINDOW),
+            holder: None,
             outcome: None,
         }
     }

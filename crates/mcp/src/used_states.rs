@@ -2,9 +2,10 @@
 //! with other answers it is refused.
 //!
 //! Claims of this process are kept in memory, and repeated calls wait for the one that is running.
-//! If the engine's store is durable, it also holds claims of earlier processes, with their outcomes
-//! sealed because they may contain answers. Processes that share only keys do not see each other's
-//! claims.
+//! If the engine's store is durable, it also holds claims of earlier processes and of other nodes,
+//! with their outcomes sealed because they may contain answers. What another node is running is
+//! waited for; what was left by one that is gone runs again. Processes that share only keys do not
+//! see each other's claims.
 //!
 //! A claim is kept until its state expires. Claims in memory are limited, with a share for each
 //! principal; at the limit, calls are refused. Claims recorded in the store do not count.
@@ -12,6 +13,7 @@
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use entreat_core::UnixTime;
 use entreat_engine::StoreError;
@@ -33,6 +35,10 @@ type AnyOutcome = Arc<dyn Any + Send + Sync>;
 /// The maximum number of outcomes in memory, since they may be large. A state whose outcome was
 /// evicted stays used.
 const MAX_OUTCOMES: usize = 10_000;
+
+/// Pauses between two looks at a call that another node is running.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The use of a state: its id, the digest of the answers, and its expiry.
 #[derive(Clone, Copy)]
@@ -219,29 +225,40 @@ struct ActiveClaim {
 }
 
 impl ActiveClaim {
-    /// Claims the state in the store, and returns the outcome of an earlier run. A claim without an
-    /// outcome was left by a process that ended; the call runs again.
+    /// Claims the state in the store, and returns the outcome of an earlier run. Waits while another
+    /// node is running the call.
     async fn prior_outcome<R: Storable>(&mut self) -> Result<Option<CallOutcome<R>>, PriorError> {
         if !self.has_stored_claim {
             return Ok(None);
         }
+        let engine = self.inner.asker.engine();
         let claim = StoredClaim {
             key: self.used.id,
             inputs: self.used.inputs.to_bytes(),
             expires: self.used.expires,
+            holder: None,
             outcome: None,
         };
-        let found = self.inner.asker.engine().claim(claim).await;
-        let Some(first) = found.map_err(PriorError::Store)? else {
-            return Ok(None);
-        };
-        if first.inputs != self.used.inputs.to_bytes() {
-            // The claim belongs to another call: do not release it.
-            self.has_stored_claim = false;
-            return Err(PriorError::Rejected(RejectReason::Used));
-        }
-        let Some(sealed) = first.outcome else {
-            return Ok(None);
+        let mut pause = FIRST_PAUSE;
+        let sealed = loop {
+            let found = engine.begin_claim(claim.clone()).await;
+            let Some(first) = found.map_err(PriorError::Store)? else {
+                return Ok(None);
+            };
+            if first.inputs != claim.inputs {
+                // The claim belongs to another call: do not release it.
+                self.has_stored_claim = false;
+                return Err(PriorError::Rejected(RejectReason::Used));
+            }
+            if let Some(sealed) = first.outcome {
+                break sealed;
+            }
+            if engine.now() >= self.used.expires {
+                self.has_stored_claim = false;
+                return Err(PriorError::Rejected(RejectReason::Expired));
+            }
+            engine.sleep(pause).await;
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
         };
         let text = self.inner.sealer.open_outcome(self.used.id, &sealed);
         let finished = text.ok().and_then(|text| CallOutcome::from_bytes(&text));
@@ -260,11 +277,18 @@ impl ActiveClaim {
         let sealed = self.inner.sealer.seal_outcome(self.used.id, &text);
         let stored = self.inner.asker.engine().end_claim(self.used.id, sealed);
         let stored = stored.await;
-        if let Err(error) = &stored {
-            // Still available in this process.
-            tracing::error!(%error, "an outcome was not stored");
+        // If not, it is still available in this process.
+        match stored {
+            Ok(true) => true,
+            Ok(false) => {
+                tracing::warn!("another node has taken over a call that was running here");
+                false
+            }
+            Err(error) => {
+                tracing::error!(%error, "an outcome was not stored");
+                false
+            }
         }
-        stored.is_ok()
     }
 
     fn publish<T: Send + Sync + 'static>(mut self, outcome: T, is_durable: bool) {
@@ -295,7 +319,7 @@ impl Drop for ActiveClaim {
         let release = async move {
             let engine = inner.asker.engine();
             let inputs = used.inputs.to_bytes();
-            if let Err(error) = engine.release_claim(used.id, inputs).await {
+            if let Err(error) = engine.abandon_claim(used.id, inputs).await {
                 tracing::warn!(%error, "a state could not be released");
             }
             inner.used_states.remove(used.id);

@@ -143,6 +143,10 @@ impl NotificationLog {
                     recovered_at = self.0.engine.now();
                     recovered.extend(self.recover(seen_until).await);
                 }
+                SubscriptionItem::Missed => {
+                    recovered_at = self.0.engine.now();
+                    recovered.extend(self.recover(seen_until).await);
+                }
             }
         }
     }

@@ -34,7 +34,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime, Validators};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply, StatusFilter};
+use entreat_engine::store::{
+    Claim, ClaimKey, Created, Due, Holder, Promise, Query, Reply, StatusFilter,
+};
 use entreat_engine::{MemoryStore, Record, Store, StoreError, Subject};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -108,6 +110,8 @@ impl Default for EmbeddedOptions {
 struct Shared {
     path: PathBuf,
     files: Arc<Identities>,
+    /// This opening of the store. One process has it at a time, so all others are gone.
+    holder: Holder,
     /// The live records; only the writer changes it, after a commit.
     live: MemoryStore,
     unarchived: Unarchived,
@@ -130,7 +134,15 @@ impl EmbeddedStore {
             .and_then(|()| live::load(&opened.connection, &forms));
         let (live, unarchived) = loaded.map_err(|fault| fault.of(&path))?;
         let files = Arc::new(opened.identities);
+        let epoch: i64 = opened
+            .connection
+            .query_row("SELECT random()", [], |row| row.get(0))
+            .map_err(|error| verify::Fault::from(error).of(&path))?;
         let shared = Arc::new(Shared {
+            holder: Holder {
+                node: 0,
+                epoch: epoch.cast_unsigned(),
+            },
             readers: Readers::new(path.clone(), files.clone()),
             path,
             files,
@@ -363,6 +375,22 @@ impl Store for EmbeddedStore {
         })
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        submit(&self.queues.normal, "replace a note", |ticket| {
+            Job::ReplaceNote {
+                name,
+                expected,
+                text,
+                ticket,
+            }
+        })
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         submit(&self.queues.normal, "claim a value", |ticket| {
             Job::Claims(ClaimJob::Claim(claim, ticket))
@@ -374,18 +402,28 @@ impl Store for EmbeddedStore {
         Promise::later(async move { readers::find_claim(shared, key).await })
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        submit(&self.queues.normal, "take over a claim", |ticket| {
+            Job::Claims(ClaimJob::TakeOver(claim, from, ticket))
+        })
+    }
+
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
         submit(
             &self.queues.normal,
             "store the outcome of a claim",
-            |ticket| Job::Claims(ClaimJob::End(key, outcome, ticket)),
+            |ticket| Job::Claims(ClaimJob::End(key, holder, outcome, ticket)),
         )
     }
 
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
         submit(&self.queues.normal, "release a claim", |ticket| {
-            Job::Claims(ClaimJob::Release(key, inputs, ticket))
+            Job::Claims(ClaimJob::Release(key, inputs, holder, ticket))
         })
+    }
+
+    fn holder(&self) -> Holder {
+        self.shared.holder
     }
 
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {

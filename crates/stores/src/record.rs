@@ -87,6 +87,7 @@ pub fn encode_state(record: &Record) -> Vec<u8> {
         lifecycle: &record.lifecycle,
         held,
         respondent: record.request.respondent().filter(|_| is_reassigned),
+        author: record.author,
     };
     let format = if is_reassigned { REASSIGNED } else { FORMAT };
     encode_into(format, held.map_or(0, AnswerState::weight), &part)
@@ -132,6 +133,7 @@ pub(crate) fn decode(encoded: EncodedRecord<'_>) -> Result<Record, RecordError> 
         lifecycle: state.lifecycle,
         request,
         answer_state: state.held.map(Arc::new),
+        author: state.author,
     }))
 }
 
@@ -176,6 +178,8 @@ struct StateRef<'r> {
     held: Option<&'r AnswerState>,
     #[serde(skip_serializing_if = "Option::is_none")]
     respondent: Option<&'r str>,
+    #[serde(skip_serializing_if = "is_zero")]
+    author: u64,
 }
 
 #[derive(Deserialize)]
@@ -185,6 +189,8 @@ struct OwnedState {
     held: Option<AnswerState>,
     #[serde(default)]
     respondent: Option<Box<str>>,
+    #[serde(default)]
+    author: u64,
 }
 
 #[expect(
@@ -193,6 +199,14 @@ struct OwnedState {
 )]
 fn is_false(flag: &bool) -> bool {
     !*flag
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Encodes a part.

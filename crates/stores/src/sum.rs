@@ -71,12 +71,20 @@ pub(crate) fn of_note(name: &str, text: &str) -> Sum {
 }
 
 /// Returns the checksum of a claim.
-pub(crate) fn of_claim(key: &[u8], inputs: &[u8], expires: i64, outcome: Option<&[u8]>) -> Sum {
-    SumHasher::of(b"claim")
-        .with(key)
-        .with(inputs)
-        .with_some(outcome)
-        .finish(&expires.to_le_bytes())
+pub(crate) fn of_claim(
+    key: &[u8],
+    inputs: &[u8],
+    expires: i64,
+    holder: Option<[u8; 16]>,
+    outcome: Option<&[u8]>,
+) -> Sum {
+    let sum = SumHasher::of(b"claim").with(key).with(inputs);
+    // Claims from before there were holders have none.
+    let sum = match holder {
+        Some(holder) => sum.with(&holder),
+        None => sum,
+    };
+    sum.with_some(outcome).finish(&expires.to_le_bytes())
 }
 
 fn verified(bytes: &[u8], sum: impl FnOnce(&[u8]) -> Sum) -> Result<&[u8], RecordError> {

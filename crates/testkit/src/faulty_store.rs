@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use entreat_core::{ElicitationId, UnixTime};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, Promise, Query, Reply};
+use entreat_engine::store::{
+    ChangeFeed, Claim, ClaimKey, Created, Due, Holder, Promise, Query, Reply,
+};
 use entreat_engine::{Record, Store, StoreError};
 use parking_lot::Mutex;
 
@@ -329,6 +331,17 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::KeepNote, |store| store.save_note(name, text))
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        self.call(Call::KeepNote, |store| {
+            store.replace_note(name, expected, text)
+        })
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.call(Call::Claim, |store| store.claim(claim))
     }
@@ -337,12 +350,28 @@ impl<S: Store> Store for FaultyStore<S> {
         self.call(Call::FindClaim, |store| store.find_claim(key))
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.call(Call::EndClaim, |store| store.end_claim(key, outcome))
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        self.call(Call::Claim, |store| store.take_over_claim(claim, from))
     }
 
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.call(Call::ReleaseClaim, |store| store.release_claim(key, inputs))
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        self.call(Call::EndClaim, |store| {
+            store.end_claim(key, holder, outcome)
+        })
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.call(Call::ReleaseClaim, |store| {
+            store.release_claim(key, inputs, holder)
+        })
+    }
+
+    fn holder(&self) -> Holder {
+        self.store.holder()
+    }
+
+    fn is_gone(&self, holder: Holder) -> Reply<bool> {
+        self.store.is_gone(holder)
     }
 
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
@@ -361,6 +390,10 @@ impl<S: Store> Store for FaultyStore<S> {
 
     fn is_durable(&self) -> bool {
         self.store.is_durable()
+    }
+
+    fn changes_elsewhere(&self) -> Option<ChangeFeed> {
+        self.store.changes_elsewhere()
     }
 }
 

@@ -6,6 +6,7 @@
 //! - [`arbitrary`]: valid forms generated from a seed, for property tests.
 //! - [`assertions`]: assertions that list every error.
 //! - [`FaultyStore`]: a store with fault injection.
+//! - [`SharedStore`]: one store with several handles, as several processes have on one database.
 //! - [`records`], [`mod@store_contract`]: for implementations of stores.
 //! - [`CapturedLog`]: captures log output.
 //! - [`probe`]: measures durations: average and percentiles.
@@ -62,6 +63,7 @@ mod entropy;
 mod log;
 mod resolver;
 mod respondent;
+mod shared_store;
 
 pub use assertions::{assert_breaks, assert_problems, assert_valid};
 pub use clock::VirtualClock;
@@ -74,3 +76,4 @@ pub use log::{CapturedLog, LogGuard};
 pub use probe::Probe;
 pub use resolver::ScriptedResolver;
 pub use respondent::{Attendance, Respondent};
+pub use shared_store::SharedStore;

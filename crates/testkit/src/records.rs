@@ -72,6 +72,7 @@ pub fn pending_with(
             extras: None,
         },
         answer_state: None,
+        author: 0,
     })
 }
 
@@ -163,6 +164,7 @@ pub fn assert_same(left: &Record, right: &Record) {
     assert_eq!(left.version, right.version);
     assert_eq!(left.lifecycle, right.lifecycle);
     assert_eq!(left.answer_state, right.answer_state);
+    assert_eq!(left.author, right.author);
     let (one, other) = (&left.request, &right.request);
     match (&one.subject, &other.subject) {
         (Subject::Form(one), Subject::Form(other)) => {

@@ -2,10 +2,12 @@
 //!
 //! Each function takes an empty store and panics if the store violates the contract.
 //! [`store_contract!`](crate::store_contract!) generates a test for each. Durable stores must also
-//! pass [`what_was_acknowledged_is_there_after_a_restart`].
+//! pass [`what_was_acknowledged_is_there_after_a_restart`], and stores that can be opened several
+//! times at once what [`store_contract_of_handles!`](crate::store_contract_of_handles!) generates.
 
 mod claims;
 mod durable;
+mod handles;
 mod lists;
 mod purging;
 mod races;
@@ -17,11 +19,18 @@ use entreat_engine::store::Reply;
 use entreat_engine::{Record, Store};
 
 pub use claims::{
-    a_claim_keeps_its_first_outcome, a_released_claim_is_free_and_others_stay,
+    a_claim_keeps_its_first_outcome, a_claim_that_was_taken_over_is_the_new_holders,
+    a_claim_without_a_holder_is_kept_as_a_mark, a_released_claim_is_free_and_others_stay,
     expired_claims_are_forgotten_up_to_the_limit, looking_for_a_claim_makes_none,
     of_many_claims_of_one_key_the_first_holds,
 };
 pub use durable::what_was_acknowledged_is_there_after_a_restart;
+pub use handles::{
+    a_step_through_another_handle_is_a_conflict, a_value_is_claimed_once_by_all_handles,
+    an_idempotency_key_is_used_once_by_all_handles, each_handle_is_told_what_the_other_has_changed,
+    no_handle_that_is_open_is_gone, of_many_steps_through_two_handles_one_wins,
+    what_one_handle_purges_is_gone_for_the_other, what_one_handle_writes_the_other_reads,
+};
 pub use lists::{
     lists_are_newest_first_and_come_in_pages, lists_are_those_of_a_person_even_after_a_change,
     lists_are_those_of_an_asker_and_of_a_state, records_of_one_moment_are_told_apart,
@@ -32,6 +41,7 @@ pub use purging::{
     purging_takes_what_settled_before_and_nothing_that_is_live,
 };
 pub use races::{
+    a_note_is_replaced_if_it_is_the_expected_one,
     of_many_creations_with_one_key_exactly_one_is_kept, of_many_steps_for_one_version_one_wins,
     steps_of_many_records_do_not_disturb_each_other,
 };
@@ -66,9 +76,12 @@ macro_rules! store_contract {
     ($make:expr) => {
         $crate::store_contract! { @ $make =>
             a_claim_keeps_its_first_outcome
+            a_claim_that_was_taken_over_is_the_new_holders
+            a_claim_without_a_holder_is_kept_as_a_mark
             a_key_names_the_first_record_of_its_asker
             a_large_payload_is_kept
             a_new_record_is_loaded_as_it_was_kept
+            a_note_is_replaced_if_it_is_the_expected_one
             a_record_with_everything_is_kept
             a_released_claim_is_free_and_others_stay
             a_sealed_payload_is_kept_bit_by_bit
@@ -109,6 +122,51 @@ macro_rules! store_contract {
             async fn $promise() {
                 let (store, _outlives_it) = $make;
                 $crate::store_contract::$promise(std::sync::Arc::new(store)).await;
+            }
+        )*
+    };
+}
+
+/// Generates a test for every rule about several handles on one store.
+///
+/// Takes an expression that creates an empty store and returns two handles on it, and whatever must
+/// outlive them.
+///
+/// ```
+/// mod contract {
+///     use entreat_engine::MemoryStore;
+///     use entreat_testkit::SharedStore;
+///
+///     fn handles() -> (SharedStore<MemoryStore>, SharedStore<MemoryStore>, ()) {
+///         let one = SharedStore::new(MemoryStore::new());
+///         let other = one.another();
+///         (one, other, ())
+///     }
+///
+///     entreat_testkit::store_contract_of_handles!(handles());
+/// }
+/// ```
+#[macro_export]
+macro_rules! store_contract_of_handles {
+    ($make:expr) => {
+        $crate::store_contract_of_handles! { @ $make =>
+            a_step_through_another_handle_is_a_conflict
+            a_value_is_claimed_once_by_all_handles
+            an_idempotency_key_is_used_once_by_all_handles
+            each_handle_is_told_what_the_other_has_changed
+            no_handle_that_is_open_is_gone
+            of_many_steps_through_two_handles_one_wins
+            what_one_handle_purges_is_gone_for_the_other
+            what_one_handle_writes_the_other_reads
+        }
+    };
+    (@ $make:expr => $($promise:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $promise() {
+                let (one, other, _outlives_them) = $make;
+                let (one, other) = (std::sync::Arc::new(one), std::sync::Arc::new(other));
+                $crate::store_contract::$promise(one, other).await;
             }
         )*
     };

@@ -184,6 +184,31 @@ fn a_channel_that_doubts_does_not_undo_what_is_known() {
     assert_eq!(seen.presented(), Presented::Yes);
 }
 
+#[test]
+fn steps_of_others_count_as_the_one_that_matters_most() {
+    let asked = lifecycle(Mode::Form);
+    let mut warned = asked;
+    for (command, at) in [(Command::Draft, 1), (Command::Warn, 240)] {
+        carry_out(&mut warned, command, after(at)).unwrap();
+    }
+    let change = |now: &Lifecycle, then: Option<&Lifecycle>| {
+        now.step_since(then, after(500)).map(|step| step.change)
+    };
+    assert_eq!(change(&warned, Some(&asked)), Some(Change::Warned));
+    let mut again = warned;
+    carry_out(&mut again, Command::Extend(None), after(250)).unwrap();
+    let deadline = after(600);
+    let extended = Some(Change::Extended { deadline });
+    assert_eq!(change(&again, Some(&warned)), extended);
+    carry_out(&mut again, Command::Warn, after(540)).unwrap();
+    assert_eq!(change(&again, Some(&warned)), Some(Change::Warned));
+    let mut done = again;
+    carry_out(&mut done, Command::Submit(Verdict::Valid), after(550)).unwrap();
+    assert_eq!(change(&done, Some(&asked)), Some(Change::Answered));
+    assert!(change(&done, None).is_some());
+    assert_eq!(change(&done, Some(&done)), None);
+}
+
 fn any_command() -> impl Strategy<Value = Command> {
     let presented = prop_oneof![
         Just(Presented::Unknown),
@@ -234,6 +259,12 @@ proptest! {
                 Ok(step) => {
                     question.apply(&step);
                     log.push(step);
+                    // Who sees both states and not the step has the same to do.
+                    let seen = question.step_since(Some(&before), now);
+                    prop_assert_eq!(seen.is_none(), question == before);
+                    prop_assert!(seen.is_none_or(|seen| {
+                        seen.change.effects() == step.change.effects() && seen.at == now
+                    }), "{:?} is seen as {:?}", step, seen);
                     prop_assert!(before.is_live(), "{command:?} changed what was final");
                     prop_assert!(question.deadline() >= before.deadline());
                     prop_assert!(question.attempts() <= limit.max(1));

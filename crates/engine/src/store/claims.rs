@@ -17,8 +17,19 @@ pub struct Claim {
     pub inputs: [u8; 16],
     /// When the value itself expires, and the claim can be deleted.
     pub expires: UnixTime,
+    /// Who works on the outcome; `None` if there will be none, and the claim is only a mark.
+    pub holder: Option<Holder>,
     /// The result, opaque to the store; `None` until it is known.
     pub outcome: Option<Arc<[u8]>>,
+}
+
+/// A handle on a store: the node that has it, and since which of its starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Holder {
+    /// The node; 0 in a store with one handle.
+    pub node: u64,
+    /// Differs for each opening of the store.
+    pub epoch: u64,
 }
 
 /// Claims in memory.
@@ -43,14 +54,31 @@ impl Claims {
         self.claims.get(&key).cloned()
     }
 
-    pub(super) fn end(&mut self, key: ClaimKey, outcome: Vec<u8>) {
-        if let Some(claim) = self.claims.get_mut(&key) {
-            claim.outcome.get_or_insert_with(|| outcome.into());
-        }
+    pub(super) fn take_over(&mut self, claim: &Claim, from: Option<Holder>) -> bool {
+        let is_held = |found: &&mut Claim| {
+            let is_same = found.inputs == claim.inputs && found.holder == from;
+            is_same && found.outcome.is_none()
+        };
+        let found = self.claims.get_mut(&claim.key).filter(is_held);
+        found.is_some_and(|found| {
+            found.holder = claim.holder;
+            true
+        })
     }
 
-    pub(super) fn release(&mut self, key: ClaimKey, inputs: [u8; 16]) {
-        let is_open = |claim: &Claim| claim.inputs == inputs && claim.outcome.is_none();
+    pub(super) fn end(&mut self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> bool {
+        let is_open = |claim: &&mut Claim| claim.holder == holder && claim.outcome.is_none();
+        let found = self.claims.get_mut(&key).filter(is_open);
+        found.is_some_and(|claim| {
+            claim.outcome = Some(outcome.into());
+            true
+        })
+    }
+
+    pub(super) fn release(&mut self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) {
+        let is_open = |claim: &Claim| {
+            claim.inputs == inputs && claim.holder == holder && claim.outcome.is_none()
+        };
         if self.claims.get(&key).is_some_and(is_open) {
             self.remove(key);
         }

@@ -16,7 +16,7 @@ use entreat_core::{ElicitationId, UnixTime};
 use parking_lot::Mutex;
 
 use self::shard::Shard;
-use super::claims::{Claim, ClaimKey, Claims};
+use super::claims::{Claim, ClaimKey, Claims, Holder};
 use super::{Created, Due, PrincipalCount, Promise, Query, Reply, Store};
 use crate::padded::Padded;
 use crate::record::Record;
@@ -188,6 +188,20 @@ impl Store for MemoryStore {
         Promise::ready(Ok(()))
     }
 
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        let mut notes = self.notes.lock();
+        let is_expected = notes.get(name) == expected.as_ref();
+        if is_expected {
+            notes.insert(name, text);
+        }
+        Promise::ready(Ok(is_expected))
+    }
+
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         Promise::ready(Ok(self.claims.lock().claim(claim)))
     }
@@ -196,13 +210,16 @@ impl Store for MemoryStore {
         Promise::ready(Ok(self.claims.lock().find(key)))
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.claims.lock().end(key, outcome);
-        Promise::ready(Ok(()))
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        Promise::ready(Ok(self.claims.lock().take_over(&claim, from)))
     }
 
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.claims.lock().release(key, inputs);
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        Promise::ready(Ok(self.claims.lock().end(key, holder, outcome)))
+    }
+
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.claims.lock().release(key, inputs, holder);
         Promise::ready(Ok(()))
     }
 

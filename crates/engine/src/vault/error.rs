@@ -54,6 +54,12 @@ pub enum KeyRingError {
     /// The text has no key.
     #[error("the key file has no key; a key is a line such as `v1 <32 bytes in base64>`")]
     Empty,
+    /// The key to seal with is missing.
+    #[error("the key file says `seal_with v{version}`, but has no such key")]
+    NoSealingKey {
+        /// The key's version.
+        version: u32,
+    },
     /// Versions are exhausted; start a new ring.
     #[error("no version is left after v{}", u32::MAX)]
     Full,
@@ -81,6 +87,9 @@ pub enum KeyLineFault {
     /// An earlier line has this version.
     #[error("v{0} appears twice")]
     VersionTwice(u32),
+    /// An earlier line says which key seals.
+    #[error("`seal_with` appears twice")]
+    SealWithTwice,
     /// An earlier line has the same key, so that rotating to it would have no effect.
     #[error("the key is the same as that of v{0}")]
     KeyTwice(u32),

@@ -11,9 +11,12 @@ use super::cipher::Key;
 use super::{KeyLineFault, KeyRingError, Secret};
 use crate::Entropy;
 
-/// Key-encryption keys by version; the highest version is the newest, and wraps.
+/// Key-encryption keys by version. One of them seals: the highest version, unless the text names
+/// another.
 ///
-/// As text, one key per line, in any order; empty lines and comments (`#`) are ignored:
+/// As text, one key per line, in any order; empty lines and comments (`#`) are ignored. A line
+/// `seal_with v1` lets processes that share a store get to know a new key one after the other, before
+/// any of them seals with it:
 ///
 /// ```
 /// use entreat_engine::KeyRing;
@@ -23,45 +26,57 @@ use crate::Entropy;
 ///     v2 oBPQQDFvCkoIJwMYpG5F0rBwzXzIIqEZN3mvU3sRp1A=
 ///     v1 jOlZzQnMC4pSbwVDYpJZjFL0m2zHNDQ3qp5sxJyqqUI=
 /// ")?;
-/// assert_eq!(keys.newest_version(), 2);
+/// assert_eq!(keys.sealing_version(), 2);
 /// assert_eq!(format!("{keys:?}"), "KeyRing { versions: [1, 2] }");
 /// # Ok::<(), entreat_engine::KeyRingError>(())
 /// ```
 pub struct KeyRing {
     // Separate from the others, so that there always is one.
-    newest: (u32, Key),
-    older: BTreeMap<u32, Key>,
+    sealing: (u32, Key),
+    others: BTreeMap<u32, Key>,
+    /// Whether the text names the sealing key.
+    is_named: bool,
 }
 
 impl KeyRing {
     /// Generates a ring with one key, v1.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         Self {
-            newest: (1, Key::random(entropy)),
-            older: BTreeMap::new(),
+            sealing: (1, Key::random(entropy)),
+            others: BTreeMap::new(),
+            is_named: false,
         }
     }
 
     /// Parses the format of [`to_text`](Self::to_text).
     ///
-    /// Fails at the first line that is neither a key nor a comment or that repeats a version or a
-    /// key, and if there is no key. Errors never quote the text.
+    /// Fails at the first line that is neither a key nor a comment nor `seal_with`, or that repeats
+    /// a version or a key, and if there is no key, or not the one to seal with. Errors never quote
+    /// the text.
     pub fn from_text(text: &str) -> Result<Self, KeyRingError> {
         let mut keys = BTreeMap::new();
+        let mut seal_with = None;
         for (place, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            read_line(line, &mut keys).map_err(|fault| KeyRingError::Line {
+            let read = match line.strip_prefix("seal_with") {
+                Some(version) => read_seal_with(version, &mut seal_with),
+                None => read_line(line, &mut keys),
+            };
+            read.map_err(|fault| KeyRingError::Line {
                 line: place + 1,
                 fault,
             })?;
         }
-        let newest = keys.pop_last().ok_or(KeyRingError::Empty)?;
+        let newest = keys.keys().next_back().ok_or(KeyRingError::Empty)?;
+        let version = seal_with.unwrap_or(*newest);
+        let sealing = keys.remove_entry(&version);
         Ok(Self {
-            newest,
-            older: keys,
+            sealing: sealing.ok_or(KeyRingError::NoSealingKey { version })?,
+            others: keys,
+            is_named: seal_with.is_some(),
         })
     }
 
@@ -69,7 +84,11 @@ impl KeyRing {
     pub fn to_text(&self) -> Secret {
         // `v`, ten digits, a space, 44 characters, a line break; growing would leave copies.
         const LINE: usize = 1 + 10 + 1 + KEY_IN_BASE64 + 1;
-        let mut text = Zeroizing::new(Vec::with_capacity((self.older.len() + 1) * LINE));
+        // One line more, for `seal_with`.
+        let mut text = Zeroizing::new(Vec::with_capacity((self.others.len() + 2) * LINE));
+        if self.is_named {
+            text.extend_from_slice(format!("seal_with v{}\n", self.sealing.0).as_bytes());
+        }
         for (version, key) in self.iter() {
             let mut encoded = Zeroizing::new([0; KEY_IN_BASE64]);
             // The buffer has the exact length for 32 bytes, so this cannot fail.
@@ -83,19 +102,21 @@ impl KeyRing {
         text.into()
     }
 
-    /// Generates a new key, which wraps from now on, and returns its version.
+    /// Generates a new key, which seals from now on, and returns its version.
     ///
     /// Fails if versions are exhausted.
     pub fn add_newest(&mut self, entropy: &dyn Entropy) -> Result<u32, KeyRingError> {
-        let version = self.newest.0.checked_add(1).ok_or(KeyRingError::Full)?;
-        let (old, key) = std::mem::replace(&mut self.newest, (version, Key::random(entropy)));
-        self.older.insert(old, key);
+        let newest = self.versions().last().unwrap_or(self.sealing.0);
+        let version = newest.checked_add(1).ok_or(KeyRingError::Full)?;
+        let (old, key) = std::mem::replace(&mut self.sealing, (version, Key::random(entropy)));
+        self.others.insert(old, key);
+        self.is_named = false;
         Ok(version)
     }
 
-    /// Returns the version of the key that wraps.
-    pub fn newest_version(&self) -> u32 {
-        self.newest.0
+    /// Returns the version of the key that seals.
+    pub fn sealing_version(&self) -> u32 {
+        self.sealing.0
     }
 
     /// Returns all versions, lowest first.
@@ -103,7 +124,8 @@ impl KeyRing {
         self.iter().map(|(version, _)| version)
     }
 
-    /// Derives keys for another purpose, one per version, newest first.
+    /// Derives keys for another purpose, one per version: that of the sealing key first, which is
+    /// for new values, then the others, newest first.
     ///
     /// The purpose is a unique constant, such as `entreat 2026-11 page links`. A derived key
     /// reveals nothing about the ring.
@@ -112,26 +134,33 @@ impl KeyRing {
             let derived = blake3::derive_key(purpose, key.expose());
             (version, Zeroizing::new(derived))
         };
-        let mut derived: Vec<_> = self.iter().map(derive).collect();
-        derived.reverse();
-        derived
+        let others = self.others.iter().rev();
+        let others = others.map(|(version, key)| (*version, key));
+        [self.sealing()]
+            .into_iter()
+            .chain(others)
+            .map(derive)
+            .collect()
     }
 
-    pub(super) fn newest(&self) -> (u32, &Key) {
-        (self.newest.0, &self.newest.1)
+    pub(super) fn sealing(&self) -> (u32, &Key) {
+        (self.sealing.0, &self.sealing.1)
     }
 
     pub(super) fn get(&self, version: u32) -> Option<&Key> {
-        if version == self.newest.0 {
-            Some(&self.newest.1)
+        if version == self.sealing.0 {
+            Some(&self.sealing.1)
         } else {
-            self.older.get(&version)
+            self.others.get(&version)
         }
     }
 
+    /// All keys, lowest version first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Key)> {
-        let older = self.older.iter().map(|(version, key)| (*version, key));
-        older.chain([self.newest()])
+        let below = self.others.range(..self.sealing.0);
+        let above = self.others.range(self.sealing.0..);
+        let key = |(version, key): (&u32, _)| (*version, key);
+        below.map(key).chain([self.sealing()]).chain(above.map(key))
     }
 }
 
@@ -160,6 +189,18 @@ fn read_line(line: &str, keys: &mut BTreeMap<u32, Key>) -> Result<(), KeyLineFau
     }
     keys.insert(version, key);
     Ok(())
+}
+
+fn read_seal_with(rest: &str, seal_with: &mut Option<u32>) -> Result<(), KeyLineFault> {
+    let version = rest.trim_start();
+    if version.len() == rest.len() {
+        return Err(KeyLineFault::Shape);
+    }
+    let version = read_version(version).ok_or(KeyLineFault::Version)?;
+    match seal_with.replace(version) {
+        None => Ok(()),
+        Some(_) => Err(KeyLineFault::SealWithTwice),
+    }
 }
 
 fn read_version(word: &str) -> Option<u32> {
@@ -204,7 +245,7 @@ mod tests {
         let text = std::str::from_utf8(text.expose()).unwrap();
         let read = KeyRing::from_text(text).unwrap();
         assert_eq!(read.versions().collect::<Vec<_>>(), [1, 2, 3]);
-        assert_eq!(read.newest_version(), 3);
+        assert_eq!(read.sealing_version(), 3);
         for (version, key) in keys.iter() {
             assert_eq!(read.get(version).unwrap().expose(), key.expose());
         }
@@ -214,11 +255,33 @@ mod tests {
     fn the_highest_version_is_the_newest_wherever_it_stands() {
         let text = format!("v10 {ONE}\r\n\n  # a note\nv9\t{TWO}");
         let keys = KeyRing::from_text(&text).unwrap();
-        assert_eq!(keys.newest_version(), 10);
+        assert_eq!(keys.sealing_version(), 10);
         assert_eq!(
             keys.to_text().expose(),
             format!("v9 {TWO}\nv10 {ONE}\n").as_bytes()
         );
+    }
+
+    #[test]
+    fn a_line_says_which_key_seals_and_the_others_still_open() {
+        let entropy = SystemEntropy::new().unwrap();
+        let text = format!("v1 {ONE}\nv2 {TWO}\nseal_with  v1\n");
+        let mut keys = KeyRing::from_text(&text).unwrap();
+        assert_eq!(keys.sealing_version(), 1);
+        assert_eq!(keys.versions().collect::<Vec<_>>(), [1, 2]);
+        let derived: Vec<_> = keys.derive("links").iter().map(|(it, _)| *it).collect();
+        assert_eq!(derived, [1, 2]);
+        assert!(keys.get(2).is_some());
+        let written = keys.to_text();
+        let expected = format!("seal_with v1\nv1 {ONE}\nv2 {TWO}\n");
+        assert_eq!(written.expose(), expected.as_bytes());
+        // A key that is made here is to be used.
+        assert_eq!(keys.add_newest(&entropy), Ok(3));
+        assert_eq!(keys.sealing_version(), 3);
+        assert_eq!(keys.versions().collect::<Vec<_>>(), [1, 2, 3]);
+
+        let missing = KeyRing::from_text(&format!("seal_with v9\nv1 {ONE}")).unwrap_err();
+        assert_eq!(missing, KeyRingError::NoSealingKey { version: 9 });
     }
 
     #[test]
@@ -246,6 +309,10 @@ mod tests {
             ),
             (format!("v1 {last}"), KeyLineFault::Base64),
             (format!("v1 {}", "A".repeat(64)), KeyLineFault::Length(48)),
+            ("seal_with".to_owned(), KeyLineFault::Shape),
+            ("seal_withv7".to_owned(), KeyLineFault::Shape),
+            ("seal_with 7".to_owned(), KeyLineFault::Version),
+            ("seal_with v7 v8".to_owned(), KeyLineFault::Version),
             (format!("v7 {ONE}"), KeyLineFault::VersionTwice(7)),
             (format!("v8 {TWO}"), KeyLineFault::KeyTwice(7)),
         ] {

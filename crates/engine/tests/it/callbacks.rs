@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use entreat_core::{CancelReason, Form, Status};
+use entreat_core::{CancelReason, ElicitationId, Form, Status};
 use entreat_engine::store::MemoryStore;
 use entreat_engine::{
-    Ask, Asker, CallbackDelivery, CallbackSender, DeliveryResult, Engine, Lookup, Resolver, Store,
+    Ask, Asker, CallbackDelivery, CallbackSender, DeliveryResult, Engine, KeyRing, Lookup,
+    Resolver, Store,
 };
-use entreat_testkit::{Call, Fault, FaultyStore, ScriptedResolver, SeededEntropy, VirtualClock};
+use entreat_testkit::{
+    Call, Fault, FaultyStore, ScriptedResolver, SeededEntropy, SharedStore, VirtualClock,
+};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -24,6 +27,7 @@ struct Post(Arc<Notes>);
 #[derive(Default)]
 struct Notes {
     delivered: Mutex<Vec<(String, Status)>>,
+    ids: Mutex<Vec<ElicitationId>>,
     says: Mutex<Vec<DeliveryResult>>,
     came: Notify,
     /// Never completes an attempt.
@@ -40,6 +44,7 @@ impl CallbackSender for Post {
         let url = parcel.to.url().to_owned();
         let hangs_for = self.0.hangs_for.lock().unwrap().clone();
         let hangs = hangs_for.is_some_and(|asker| *asker == *parcel.settled.record().request.asker);
+        self.0.ids.lock().unwrap().push(parcel.settled.id());
         let mut delivered = self.0.delivered.lock().unwrap();
         delivered.push((url, parcel.settled.status()));
         drop(delivered);
@@ -95,6 +100,7 @@ async fn world_on(
         .shared_store(store)
         .clock(clock.clone())
         .entropy(SeededEntropy::new(7))
+        .keys(KeyRing::generate(&SeededEntropy::new(9)))
         .resolver(resolver)
         .settings(unlimited())
         .callback_sender(post.clone())
@@ -324,4 +330,81 @@ async fn every_look_up_is_of_the_share_of_the_asker() {
     world.pass(Duration::from_secs(1)).await;
     // One for the answer, one for the delivery.
     assert_eq!((lookups(), world.post.count()), (2, 1));
+}
+
+/// Two engines on one store, whose calls take turns.
+async fn two_worlds() -> (World, World) {
+    let clock = VirtualClock::new(START);
+    let handle = SharedStore::new(FaultyStore::new(MemoryStore::new()).slow());
+    let another = handle.another();
+    let one = world(Arc::new(handle), &clock, &Post::default()).await;
+    let other = world(Arc::new(another), &clock, &Post::default()).await;
+    (one, other)
+}
+
+async fn catch_up(one: &World, other: &World, time: Duration) {
+    one.clock.advance(time);
+    let (here, there) = tokio::join!(one.engine.catch_up(), other.engine.catch_up());
+    here.and(there).unwrap();
+    for _ in 0..2_000 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn of_two_engines_one_makes_the_attempt() {
+    let (one, other) = two_worlds().await;
+    for _ in 0..50 {
+        let question = one.asker.ask(ask()).await.unwrap();
+        question.decline().await.unwrap();
+    }
+    for _ in 0..20 {
+        catch_up(&one, &other, Duration::from_secs(5)).await;
+    }
+    assert_eq!(one.post.count() + other.post.count(), 50);
+}
+
+#[tokio::test]
+async fn an_attempt_that_lasts_is_not_made_by_another_engine_until_its_engine_is_gone() {
+    let (one, other) = two_worlds().await;
+    one.post.0.hangs.store(true, Ordering::Relaxed);
+    other.post.0.hangs.store(true, Ordering::Relaxed);
+    let question = one.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    for _ in 0..40 {
+        catch_up(&one, &other, Duration::from_secs(5)).await;
+    }
+    assert_eq!(one.post.count() + other.post.count(), 1);
+    let (gone, left) = if one.post.count() == 1 {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    gone.engine.shutdown().await;
+    left.post.0.hangs.store(false, Ordering::Relaxed);
+    for _ in 0..7 {
+        left.pass(Duration::from_secs(5)).await;
+        for _ in 0..2_000 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // Under the same id, which is that of the webhook.
+    assert_eq!(left.post.count(), 1);
+    let first = gone.post.0.ids.lock().unwrap().clone();
+    assert_eq!(first, *left.post.0.ids.lock().unwrap());
+}
+
+#[tokio::test]
+async fn an_engine_that_failed_leaves_the_next_attempt_to_either() {
+    let (one, other) = two_worlds().await;
+    for world in [&one, &other] {
+        world.post.says(&[DeliveryResult::Failed; 6]);
+    }
+    let question = one.asker.ask(ask()).await.unwrap();
+    question.decline().await.unwrap();
+    for _ in 0..400 {
+        catch_up(&one, &other, Duration::from_secs(10)).await;
+    }
+    // At once, and after 5 s, 30 s, 5 min, 30 min: in 4,000 s.
+    assert_eq!(one.post.count() + other.post.count(), 5);
 }

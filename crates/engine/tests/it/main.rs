@@ -8,6 +8,7 @@
 mod asking;
 mod callbacks;
 mod clock;
+mod elsewhere;
 mod faults;
 mod health;
 mod limits;

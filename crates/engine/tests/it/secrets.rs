@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use entreat_core::{ElicitationId, Form, UnixTime};
-use entreat_engine::store::{Claim, ClaimKey, Created, Due, MemoryStore, Query, Reply};
+use entreat_engine::store::{Claim, ClaimKey, Created, Due, Holder, MemoryStore, Query, Reply};
 use entreat_engine::{
     ActError, Ask, Engine, KeyRing, Record, StartError, Store, SubscriptionItem, VaultError,
 };
-use entreat_testkit::{CapturedLog, SeededEntropy, VirtualClock};
+use entreat_testkit::{CapturedLog, FaultyStore, SeededEntropy, VirtualClock};
 use serde_json::{Value, json};
 
 use crate::world::{START, World, answer, form, unlimited};
@@ -70,6 +70,15 @@ impl Store for Witness {
         write!(self.seen.lock().unwrap(), "{text}").unwrap();
         self.kept.save_note(name, text)
     }
+    fn replace_note(
+        &self,
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+    ) -> Reply<bool> {
+        write!(self.seen.lock().unwrap(), "{text}").unwrap();
+        self.kept.replace_note(name, expected, text)
+    }
     fn claim(&self, claim: Claim) -> Reply<Option<Claim>> {
         self.kept.claim(claim)
     }
@@ -77,11 +86,14 @@ impl Store for Witness {
         self.kept.find_claim(key)
     }
 
-    fn end_claim(&self, key: ClaimKey, outcome: Vec<u8>) -> Reply<()> {
-        self.kept.end_claim(key, outcome)
+    fn take_over_claim(&self, claim: Claim, from: Option<Holder>) -> Reply<bool> {
+        self.kept.take_over_claim(claim, from)
     }
-    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16]) -> Reply<()> {
-        self.kept.release_claim(key, inputs)
+    fn end_claim(&self, key: ClaimKey, holder: Option<Holder>, outcome: Vec<u8>) -> Reply<bool> {
+        self.kept.end_claim(key, holder, outcome)
+    }
+    fn release_claim(&self, key: ClaimKey, inputs: [u8; 16], holder: Option<Holder>) -> Reply<()> {
+        self.kept.release_claim(key, inputs, holder)
     }
     fn purge_claims(&self, expired_by: UnixTime, limit: usize) -> Reply<usize> {
         self.kept.purge_claims(expired_by, limit)
@@ -321,4 +333,54 @@ async fn a_sealed_answer_moved_to_another_question_does_not_open() {
     store.commit(forged).await.unwrap();
     let error = asker.elicitation(records[0].id).status().await.unwrap_err();
     assert!(matches!(error, ActError::Vault(_)), "{error:?}");
+}
+
+fn key_text(versions: &[u64]) -> String {
+    let key = |version: &u64| {
+        let ring = KeyRing::generate(&SeededEntropy::new(*version));
+        let text = String::from_utf8(ring.to_text().expose().to_vec()).unwrap();
+        text.replace("v1 ", &format!("v{version} "))
+    };
+    versions.iter().map(key).collect()
+}
+
+fn ring(text: &str) -> KeyRing {
+    KeyRing::from_text(text).unwrap()
+}
+
+#[tokio::test]
+async fn of_two_engines_that_start_at_once_neither_forgets_the_keys_of_the_other() {
+    let store: Arc<dyn Store> = Arc::new(FaultyStore::new(MemoryStore::new()).slow());
+    let older = start(&store, ring(&key_text(&[1])));
+    let newer = start(&store, ring(&key_text(&[1, 2])));
+    let (older, newer) = tokio::join!(older, newer);
+    older.unwrap();
+    newer.unwrap();
+    for (versions, missing) in [([1], 2), ([2], 1)] {
+        let refused = Engine::check_keys(&*store, ring(&key_text(&versions))).await;
+        let Err(StartError::Keys(VaultError::MissingKey { version })) = refused else {
+            panic!("{refused:?}");
+        };
+        assert_eq!(version, missing);
+    }
+}
+
+#[tokio::test]
+async fn a_new_key_seals_only_once_the_key_file_says_so() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let old_node = start(&store, ring(&key_text(&[1]))).await.unwrap();
+    let both = format!("seal_with v1\n{}", key_text(&[1, 2]));
+    let new_node = start(&store, ring(&both)).await.unwrap();
+    let question = old_node.asker("deployer").ask(Ask::form(form())).await;
+    let id = question.unwrap().id();
+    new_node
+        .elicitation(id)
+        .submit(&with_secret())
+        .await
+        .unwrap();
+    let seen = old_node.asker("deployer").elicitation(id).status().await;
+    assert_eq!(seen.unwrap().result(), Some(with_secret()));
+    Engine::check_keys(&*store, ring(&key_text(&[1])))
+        .await
+        .unwrap();
 }

@@ -6,6 +6,7 @@ mod costs;
 mod delegation;
 mod errors;
 mod extension;
+mod nodes;
 mod pages;
 mod principals;
 mod push;

@@ -332,6 +332,7 @@ impl SignIn {
             key: opened.id,
             inputs: [0; 16],
             expires: opened.expires,
+            holder: None,
             outcome: None,
         };
         let attempt = opened.contents;

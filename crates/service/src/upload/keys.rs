@@ -12,7 +12,7 @@ type Key = Zeroizing<[u8; 32]>;
 /// Random bytes that make each file's key unique.
 pub(super) type Salt = [u8; 32];
 
-/// Derived keys for every key of the ring, newest first.
+/// Derived keys for every key of the ring, the sealing one first.
 pub(super) struct Keys {
     files: Vec<(u32, Key)>,
     downloads: Vec<(u32, Key)>,
@@ -27,7 +27,7 @@ impl Keys {
     }
 
     /// The key version for new files.
-    pub(super) fn newest(&self) -> u32 {
+    pub(super) fn sealing(&self) -> u32 {
         self.files.first().map_or(0, |(version, _)| *version)
     }
 

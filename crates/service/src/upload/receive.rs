@@ -131,7 +131,7 @@ impl Uploads {
             let (part, file) = inner.folder.begin(id, upload)?;
             let mut salt: Salt = [0; 32];
             inner.entropy.fill(&mut salt);
-            let version = inner.keys.newest();
+            let version = inner.keys.sealing();
             let key = inner.keys.file_key(version, &salt, id, upload);
             let key = key.ok_or(UploadError::Damaged)?;
             let writer = Writer::begin(file, version, &salt, &key, &label)?;

@@ -27,6 +27,7 @@ async fn told(events: &mut Subscription) -> Vec<Value> {
                 }
             }
             Some(SubscriptionItem::Lagged(missed)) => panic!("{missed} events were missed"),
+            Some(SubscriptionItem::Missed) => panic!("this store tells of no changes elsewhere"),
             None => return told,
         }
     }

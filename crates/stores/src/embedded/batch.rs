@@ -41,6 +41,7 @@ pub(super) struct Batch<'c> {
     release_form: Statement<'c>,
     free_form: Statement<'c>,
     note: Statement<'c>,
+    find_note: Statement<'c>,
     claims: Claims<'c>,
     forms: FormUses,
     unarchived: &'c Unarchived,
@@ -118,6 +119,7 @@ impl<'c> Batch<'c> {
                 "INSERT INTO note (name, text, sum) VALUES (?1, ?2, ?3)
                  ON CONFLICT DO UPDATE SET text = excluded.text, sum = excluded.sum",
             )?,
+            find_note: prepare("SELECT text FROM note WHERE name = ?1")?,
             claims: Claims::prepare(connection)?,
             forms: FormUses::default(),
             unarchived,
@@ -178,11 +180,29 @@ impl<'c> Batch<'c> {
             } => ticket.answer = Some(Ok(self.purge(ids, *settled_before)?)),
             Job::Claims(job) => self.claims.write(job)?,
             Job::Note { name, text, ticket } => {
-                let sum = sum::of_note(name, text);
-                self.note.execute(params![&**name, &**text, sum])?;
+                self.save_note(name, text)?;
                 ticket.answer = Some(Ok(()));
             }
+            Job::ReplaceNote {
+                name,
+                expected,
+                text,
+                ticket,
+            } => {
+                let found = self.find_note.query_row([*name], |row| row.get(0));
+                let is_expected = found.optional()? == *expected;
+                if is_expected {
+                    self.save_note(name, text)?;
+                }
+                ticket.answer = Some(Ok(is_expected));
+            }
         }
+        Ok(())
+    }
+
+    fn save_note(&mut self, name: &str, text: &str) -> rusqlite::Result<()> {
+        let sum = sum::of_note(name, text);
+        self.note.execute(params![name, text, sum])?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use entreat_core::UnixTime;
 use entreat_engine::StoreError;
-use entreat_engine::store::{Claim, ClaimKey};
+use entreat_engine::store::{Claim, ClaimKey, Holder};
 use rusqlite::{Connection, OptionalExtension as _, Row, Statement, params};
 
 use super::batch::milliseconds;
@@ -15,13 +15,14 @@ use super::writer::WriteFailure;
 use crate::record::RecordError;
 use crate::sum::{self, Sum};
 
-const FIND: &str = "SELECT inputs, expires, outcome, sum FROM claim WHERE key = ?1";
+const FIND: &str = "SELECT inputs, expires, holder, outcome, sum FROM claim WHERE key = ?1";
 
 /// An operation on claims.
 pub(super) enum ClaimJob {
     Claim(Claim, Ticket<Option<Claim>>),
-    End(ClaimKey, Vec<u8>, Ticket<()>),
-    Release(ClaimKey, [u8; 16], Ticket<()>),
+    TakeOver(Claim, Option<Holder>, Ticket<bool>),
+    End(ClaimKey, Option<Holder>, Vec<u8>, Ticket<bool>),
+    Release(ClaimKey, [u8; 16], Option<Holder>, Ticket<()>),
     Purge(UnixTime, usize, Ticket<usize>),
 }
 
@@ -29,7 +30,8 @@ impl ClaimJob {
     pub(super) fn publish(self) {
         match self {
             Self::Claim(_, ticket) => ticket.send(),
-            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.send(),
+            Self::TakeOver(_, _, ticket) | Self::End(_, _, _, ticket) => ticket.send(),
+            Self::Release(_, _, _, ticket) => ticket.send(),
             Self::Purge(_, _, ticket) => ticket.send(),
         }
     }
@@ -37,7 +39,8 @@ impl ClaimJob {
     pub(super) fn fail(self, failure: &WriteFailure) {
         match self {
             Self::Claim(_, ticket) => ticket.fail(failure),
-            Self::End(_, _, ticket) | Self::Release(_, _, ticket) => ticket.fail(failure),
+            Self::TakeOver(_, _, ticket) | Self::End(_, _, _, ticket) => ticket.fail(failure),
+            Self::Release(_, _, _, ticket) => ticket.fail(failure),
             Self::Purge(_, _, ticket) => ticket.fail(failure),
         }
     }
@@ -47,6 +50,7 @@ impl ClaimJob {
 pub(super) struct Claims<'c> {
     claim: Statement<'c>,
     first: Statement<'c>,
+    take_over: Statement<'c>,
     end: Statement<'c>,
     release: Statement<'c>,
     purge: Statement<'c>,
@@ -57,15 +61,17 @@ impl<'c> Claims<'c> {
         let prepare = |sql| connection.prepare(sql);
         Ok(Self {
             claim: prepare(
-                "INSERT INTO claim (key, inputs, expires, sum) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT DO NOTHING",
+                "INSERT INTO claim (key, inputs, expires, holder, sum)
+                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING",
             )?,
             first: prepare(FIND)?,
+            take_over: prepare("UPDATE claim SET holder = ?2, sum = ?3 WHERE key = ?1")?,
             end: prepare(
                 "UPDATE claim SET outcome = ?2, sum = ?3 WHERE key = ?1 AND outcome IS NULL",
             )?,
             release: prepare(
-                "DELETE FROM claim WHERE key = ?1 AND inputs = ?2 AND outcome IS NULL",
+                "DELETE FROM claim
+                 WHERE key = ?1 AND inputs = ?2 AND holder IS ?3 AND outcome IS NULL",
             )?,
             purge: prepare(
                 "DELETE FROM claim WHERE key IN
@@ -78,11 +84,15 @@ impl<'c> Claims<'c> {
     pub(super) fn write(&mut self, job: &mut ClaimJob) -> rusqlite::Result<()> {
         match job {
             ClaimJob::Claim(claim, ticket) => ticket.answer = Some(self.claim(claim)?),
-            ClaimJob::End(key, outcome, ticket) => {
-                ticket.answer = Some(self.end(key, outcome)?);
+            ClaimJob::TakeOver(claim, from, ticket) => {
+                ticket.answer = Some(self.take_over(claim, *from)?);
             }
-            ClaimJob::Release(key, inputs, ticket) => {
-                self.release.execute(params![&*key, &*inputs])?;
+            ClaimJob::End(key, holder, outcome, ticket) => {
+                ticket.answer = Some(self.end(key, *holder, outcome)?);
+            }
+            ClaimJob::Release(key, inputs, holder, ticket) => {
+                let holder = holder.map(to_bytes);
+                self.release.execute(params![&*key, &*inputs, holder])?;
                 ticket.answer = Some(Ok(()));
             }
             ClaimJob::Purge(expired_by, limit, ticket) => {
@@ -96,26 +106,59 @@ impl<'c> Claims<'c> {
 
     fn claim(&mut self, claim: &Claim) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
         let expires = milliseconds(claim.expires);
-        let sum = sum::of_claim(&claim.key, &claim.inputs, expires, None);
-        let inserted = self
-            .claim
-            .execute(params![claim.key, claim.inputs, expires, sum])?;
+        let holder = claim.holder.map(to_bytes);
+        let sum = sum::of_claim(&claim.key, &claim.inputs, expires, holder, None);
+        let row = params![claim.key, claim.inputs, expires, holder, sum];
+        let inserted = self.claim.execute(row)?;
         if inserted == 1 {
             return Ok(Ok(None));
         }
         self.first(claim.key)
     }
 
-    fn end(&mut self, key: &ClaimKey, outcome: &[u8]) -> rusqlite::Result<Result<(), StoreError>> {
-        let first = match self.first(*key)? {
+    fn take_over(
+        &mut self,
+        claim: &Claim,
+        from: Option<Holder>,
+    ) -> rusqlite::Result<Result<bool, StoreError>> {
+        let first = match self.open(claim.key, from)? {
+            Ok(Some(first)) if first.inputs == claim.inputs => first,
+            Ok(_) => return Ok(Ok(false)),
+            Err(error) => return Ok(Err(error)),
+        };
+        let holder = claim.holder.map(to_bytes);
+        let expires = milliseconds(first.expires);
+        let sum = sum::of_claim(&claim.key, &first.inputs, expires, holder, None);
+        self.take_over.execute(params![claim.key, holder, sum])?;
+        Ok(Ok(true))
+    }
+
+    fn end(
+        &mut self,
+        key: &ClaimKey,
+        holder: Option<Holder>,
+        outcome: &[u8],
+    ) -> rusqlite::Result<Result<bool, StoreError>> {
+        let first = match self.open(*key, holder)? {
             Ok(Some(first)) => first,
-            Ok(None) => return Ok(Ok(())),
+            Ok(None) => return Ok(Ok(false)),
             Err(error) => return Ok(Err(error)),
         };
         let expires = milliseconds(first.expires);
-        let sum = sum::of_claim(key, &first.inputs, expires, Some(outcome));
+        let holder = holder.map(to_bytes);
+        let sum = sum::of_claim(key, &first.inputs, expires, holder, Some(outcome));
         self.end.execute(params![key, outcome, sum])?;
-        Ok(Ok(()))
+        Ok(Ok(true))
+    }
+
+    /// Returns a claim if it has this holder and no outcome.
+    fn open(
+        &mut self,
+        key: ClaimKey,
+        holder: Option<Holder>,
+    ) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
+        let is_open = |claim: &Claim| claim.holder == holder && claim.outcome.is_none();
+        Ok(self.first(key)?.map(|first| first.filter(is_open)))
     }
 
     fn first(&mut self, key: ClaimKey) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
@@ -135,13 +178,20 @@ fn query(
     statement: &mut Statement<'_>,
     key: ClaimKey,
 ) -> rusqlite::Result<Result<Option<Claim>, StoreError>> {
-    type Columns = ([u8; 16], i64, Option<Vec<u8>>, Option<Sum>);
-    let columns = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
+    type Columns = (
+        [u8; 16],
+        i64,
+        Option<[u8; 16]>,
+        Option<Vec<u8>>,
+        Option<Sum>,
+    );
+    let columns = |row: &Row<'_>| row.try_into();
     let found: Option<Columns> = statement.query_row([key], columns).optional()?;
-    let Some((inputs, expires, outcome, sum)) = found else {
+    let Some((inputs, expires, holder, outcome, sum)) = found else {
         return Ok(Ok(None));
     };
-    if sum != Some(sum::of_claim(&key, &inputs, expires, outcome.as_deref())) {
+    let expected = sum::of_claim(&key, &inputs, expires, holder, outcome.as_deref());
+    if sum != Some(expected) {
         return Ok(Err(StoreError::Unavailable {
             attempt: "read a claim",
             source: Box::new(RecordError::Damaged),
@@ -151,6 +201,20 @@ fn query(
         key,
         inputs,
         expires: UnixTime::from_millis(expires.unsigned_abs()),
+        holder: holder.map(from_bytes),
         outcome: outcome.map(Arc::from),
     })))
+}
+
+fn to_bytes(holder: Holder) -> [u8; 16] {
+    let both = u128::from(holder.node) << 64 | u128::from(holder.epoch);
+    both.to_be_bytes()
+}
+
+fn from_bytes(bytes: [u8; 16]) -> Holder {
+    let [node, epoch] = [&bytes[..8], &bytes[8..]].map(|half| {
+        half.iter()
+            .fold(0, |number, byte| number << 8 | u64::from(*byte))
+    });
+    Holder { node, epoch }
 }

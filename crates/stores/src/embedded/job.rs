@@ -52,6 +52,13 @@ pub(super) enum Job {
         text: String,
         ticket: Ticket<()>,
     },
+    /// Saves a note if the previous one is as expected.
+    ReplaceNote {
+        name: &'static str,
+        expected: Option<String>,
+        text: String,
+        ticket: Ticket<bool>,
+    },
 }
 
 impl Job {
@@ -95,6 +102,7 @@ impl Job {
                 ticket.send();
             }
             Self::Note { ticket, .. } => ticket.send(),
+            Self::ReplaceNote { ticket, .. } => ticket.send(),
             Self::Claims(job) => job.publish(),
         }
     }
@@ -106,6 +114,7 @@ impl Job {
             Self::Commit { ticket, .. } | Self::Note { ticket, .. } => ticket.fail(failure),
             Self::Archive { .. } => {}
             Self::Purge { ticket, .. } => ticket.fail(failure),
+            Self::ReplaceNote { ticket, .. } => ticket.fail(failure),
             Self::Claims(job) => job.fail(failure),
         }
     }

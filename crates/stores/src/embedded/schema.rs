@@ -24,6 +24,7 @@ const MIGRATIONS: &[Step] = &[
         sql: include_str!("schema/5.sql"),
         then: add_respondents,
     },
+    Step::sql(include_str!("schema/6.sql")),
 ];
 
 struct Step {
@@ -149,7 +150,7 @@ fn add_sums(connection: &Connection) -> rusqlite::Result<()> {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     })?;
     for (key, inputs, expires, outcome) in claims.collect::<rusqlite::Result<Vec<Claim>>>()? {
-        let sum = sum::of_claim(&key, &inputs, expires, outcome.as_deref());
+        let sum = sum::of_claim(&key, &inputs, expires, None, outcome.as_deref());
         connection.execute(
             "UPDATE claim SET sum = ?2 WHERE key = ?1",
             params![key, sum],
@@ -269,7 +270,7 @@ mod tests {
         let note = "INSERT INTO note VALUES ('a', 'b')";
         connection.execute(note, []).unwrap();
         assert!(migrate(&connection, true).is_ok());
-        assert_eq!(version(&connection), 5);
+        assert_eq!(version(&connection), 6);
         let text: String = connection
             .query_row("SELECT text FROM note", [], |row| row.get(0))
             .unwrap();

@@ -190,12 +190,14 @@ fn notes(connection: &Connection) -> Result<(), Fault> {
 
 fn claims(connection: &Connection) -> Result<(), Fault> {
     let mut statement =
-        connection.prepare("SELECT key, inputs, expires, outcome, sum FROM claim")?;
+        connection.prepare("SELECT key, inputs, expires, outcome, sum, holder FROM claim")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
         let outcome: Option<Vec<u8>> = row.get(3)?;
         let expires = row.get(2)?;
-        let sum = sum::of_claim(blob(row, 0)?, blob(row, 1)?, expires, outcome.as_deref());
+        let holder: Option<[u8; 16]> = row.get(5)?;
+        let (key, inputs) = (blob(row, 0)?, blob(row, 1)?);
+        let sum = sum::of_claim(key, inputs, expires, holder, outcome.as_deref());
         if row.get::<_, Option<Sum>>(4)? != Some(sum) {
             return Err(Fault::Damaged("a claim"));
         }

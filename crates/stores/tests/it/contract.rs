@@ -1,6 +1,7 @@
 //! The embedded store fulfils the contract of every store, and of a durable one.
 
 use entreat_stores::{EmbeddedOptions, EmbeddedStore};
+use entreat_testkit::SharedStore;
 use entreat_testkit::store_contract::what_was_acknowledged_is_there_after_a_restart;
 use tempfile::TempDir;
 
@@ -14,6 +15,24 @@ fn fresh() -> (EmbeddedStore, TempDir) {
 }
 
 entreat_testkit::store_contract!(fresh());
+
+/// Two handles within one process, which share the store that it has opened.
+fn handles() -> (
+    SharedStore<EmbeddedStore>,
+    SharedStore<EmbeddedStore>,
+    TempDir,
+) {
+    let (store, folder) = fresh();
+    let one = SharedStore::new(store);
+    let other = one.another();
+    (one, other, folder)
+}
+
+mod of_handles {
+    use super::handles;
+
+    entreat_testkit::store_contract_of_handles!(handles());
+}
 
 #[tokio::test]
 async fn everything_is_there_after_a_close() {

@@ -40,6 +40,7 @@ fn claim(number: u8) -> Claim {
         key: [number; 24],
         inputs: [number; 16],
         expires: at(9_000_000 + u64::from(number)),
+        holder: None,
         outcome: None,
     }
 }
@@ -121,7 +122,8 @@ async fn make(folder: &Path, killed: bool) -> PathBuf {
         store.claim(claim(number)).await.unwrap();
         if number < 2 {
             let outcome = vec![number; 300];
-            store.end_claim([number; 24], outcome).await.unwrap();
+            let key = [number; 24];
+            store.end_claim(key, None, outcome).await.unwrap();
         }
     }
     // Damage in the last transaction cannot be distinguished from an interrupted write.
@@ -308,6 +310,7 @@ async fn a_store_of_the_format_before_is_opened_and_keeps_everything() {
                  state = substr(state, 1, length(state) - 8);
              ALTER TABLE note DROP COLUMN sum;
              ALTER TABLE claim DROP COLUMN sum;
+             ALTER TABLE claim DROP COLUMN holder;
              DROP INDEX settled_by_respondent;
              ALTER TABLE live DROP COLUMN respondent;
              ALTER TABLE settled DROP COLUMN respondent;
@@ -349,6 +352,7 @@ async fn questions_of_the_format_before_are_found_by_their_respondent() {
             "DROP INDEX settled_by_respondent;
              ALTER TABLE live DROP COLUMN respondent;
              ALTER TABLE settled DROP COLUMN respondent;
+             ALTER TABLE claim DROP COLUMN holder;
              PRAGMA user_version = 4;",
         )
         .unwrap();
@@ -365,4 +369,52 @@ async fn questions_of_the_format_before_are_found_by_their_respondent() {
     let found: Vec<_> = found.iter().map(|record| record.id).collect();
     assert_eq!(found, [ids[4], ids[2], ids[0]]);
     store.close().await;
+}
+
+#[tokio::test]
+async fn claims_of_the_format_before_are_nobodys_and_a_changed_holder_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = open(&path).unwrap();
+    store.claim(claim(1)).await.unwrap();
+    store.close().await;
+    let outside = rusqlite::Connection::open(&path).unwrap();
+    outside
+        .execute_batch("ALTER TABLE claim DROP COLUMN holder; PRAGMA user_version = 5;")
+        .unwrap();
+    drop(outside);
+
+    let store = open(&path).unwrap();
+    let epoch = store.holder();
+    assert_eq!(store.find_claim([1; 24]).await.unwrap(), Some(claim(1)));
+    let mine = Claim {
+        holder: Some(epoch),
+        ..claim(1)
+    };
+    assert!(store.take_over_claim(mine.clone(), None).await.unwrap());
+    store.close().await;
+
+    // The next opening is another holder, for which the earlier one is gone.
+    let store = open(&path).unwrap();
+    assert_eq!(store.find_claim([1; 24]).await.unwrap(), Some(mine));
+    assert_ne!(store.holder(), epoch);
+    assert!(store.is_gone(epoch).await.unwrap());
+    assert!(!store.is_gone(store.holder()).await.unwrap());
+    store.close().await;
+
+    let outside = rusqlite::Connection::open(&path).unwrap();
+    let changed = "UPDATE claim SET holder = zeroblob(16)";
+    outside.execute(changed, []).unwrap();
+    drop(outside);
+    let damaged = open(&path).err();
+    assert!(
+        matches!(
+            damaged,
+            Some(OpenError::Damaged {
+                part: "a claim",
+                ..
+            })
+        ),
+        "{damaged:?}"
+    );
 }

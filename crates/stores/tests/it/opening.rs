@@ -80,7 +80,7 @@ fn what_cannot_be_opened_is_refused_with_what_to_do() {
     connection.pragma_update(None, "user_version", 7).unwrap();
     drop(connection);
     let error = refused(&newer).to_string();
-    let end = "newer.db has format 7, but this version supports up to 5: use a newer Entreat";
+    let end = "newer.db has format 7, but this version supports up to 6: use a newer Entreat";
     assert!(error.ends_with(end), "{error}");
 }
 

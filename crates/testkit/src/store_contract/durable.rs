@@ -44,7 +44,7 @@ pub async fn what_was_acknowledged_is_there_after_a_restart<S: Store>(
     kept(store.claim(open_claim.clone())).await;
     let mut ended_claim = claim(2, 1, at(1_000));
     kept(store.claim(ended_claim.clone())).await;
-    kept(store.end_claim(ended_claim.key, b"outcome".to_vec())).await;
+    kept(store.end_claim(ended_claim.key, ended_claim.holder, b"outcome".to_vec())).await;
     ended_claim.outcome = Some((*b"outcome").into());
     // The last write before closing, at low priority.
     stepped(&store, declined.clone(), true).await;

@@ -74,6 +74,26 @@ pub async fn of_many_creations_with_one_key_exactly_one_is_kept(store: Arc<impl 
     assert_eq!(kept(store.list(query)).await.len(), 1);
 }
 
+/// A note is replaced only if it is what the caller expects; of concurrent callers one succeeds.
+pub async fn a_note_is_replaced_if_it_is_the_expected_one(store: Arc<impl Store>) {
+    let text = |text: &str| Some(text.to_owned());
+    assert!(!kept(store.replace_note("note", text("a"), "b".into())).await);
+    assert_eq!(kept(store.load_note("note")).await, None);
+    for expected in [None, text("0")] {
+        let mut callers = JoinSet::new();
+        for _ in 0..CALLERS {
+            let (store, expected) = (store.clone(), expected.clone());
+            let next = if expected.is_some() { "1" } else { "0" };
+            callers.spawn(async move {
+                kept(store.replace_note("note", expected, next.to_owned())).await
+            });
+        }
+        let done = callers.join_all().await;
+        assert_eq!(done.iter().filter(|is_mine| **is_mine).count(), 1);
+    }
+    assert_eq!(kept(store.load_note("note")).await, text("1"));
+}
+
 /// Concurrent steps of different records are independent.
 pub async fn steps_of_many_records_do_not_disturb_each_other(store: Arc<impl Store>) {
     let mut callers = JoinSet::new();

@@ -82,6 +82,7 @@ pub async fn a_record_with_everything_is_kept(store: Arc<impl Store>) {
         principal: Some(Principal("ada".into())),
         memory: MemoryPermit::default(),
     }));
+    record.to_mut().author = u64::MAX;
     record.to_mut().answer_state = Some(Arc::new(AnswerState {
         draft: Some(records::payload("{\"a\":\"\\u0000\"}")),
         result: Some(records::payload("")),

@@ -84,6 +84,7 @@ impl SignOuts {
             key: self.key(ended),
             inputs: u128::from(until.as_millis()).to_be_bytes(),
             expires,
+            holder: None,
             outcome: None,
         };
         // A person can be signed out again: the later time replaces the earlier.
