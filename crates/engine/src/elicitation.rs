@@ -523,7 +523,7 @@ impl Elicitation {
         };
         match self.access {
             Access::Host | Access::Respondent(_) => {
-                settings.references.clone_from(&self.accepted_references)
+                settings.references.clone_from(&self.accepted_references);
             }
             Access::Engine | Access::Asker(_) => {}
         }

@@ -68,8 +68,8 @@ impl World {
 const LINK: &str = "Open this link in a browser: ";
 
 fn link(session: &Session) -> String {
-    let line = session.line_with(LINK);
-    let (_, link) = line.split_once(LINK).expect("the line has it");
+    let told = session.line_with(LINK);
+    let (_, link) = told.split_once(LINK).expect("the line has it");
     link.trim().to_owned()
 }
 
@@ -131,7 +131,7 @@ fn a_call_signs_in_once_and_signs_out_when_told_to() {
 
     let sign_out = ["call", "--sign-out", &world.server.url()];
     assert_eq!(world.run(&sign_out).code, 0);
-    assert_eq!(world.files(), [PathBuf::new(); 0]);
+    assert!(world.files().is_empty());
     assert_eq!(world.run(&sign_out).code, 1);
 }
 

@@ -66,38 +66,6 @@ fn every_problem_of_a_definition_is_reported_at_once() {
 }
 
 #[test]
-fn words_of_other_form_languages_lead_to_ours() {
-    for (field, hint) in [
-        (json!({"type": "password"}), "set `sensitive` to true."),
-        (
-            json!({"type": "email"}),
-            "set `validation.format` to `email`.",
-        ),
-        (
-            json!({"type": "integer"}),
-            "set `validation.multipleOf` to 1.",
-        ),
-        (
-            json!({"type": "number", "min": 1}),
-            "Put the rule `minimum` into `validation`.",
-        ),
-        (
-            json!({"type": "text", "pattern": "x"}),
-            "Put the rule `pattern` into `validation`.",
-        ),
-    ] {
-        let mut whole = json!({"id": "a", "label": "A"});
-        whole
-            .as_object_mut()
-            .unwrap()
-            .extend(field.as_object().unwrap().clone());
-        let problems = Form::from_value(&with_field(whole)).unwrap_err();
-        let problem = problems.iter().next().unwrap();
-        assert!(problem.message.ends_with(hint), "{}", problem.message);
-    }
-}
-
-#[test]
 fn a_misspelt_key_gets_the_one_that_was_meant() {
     for (definition, meant) in [
         (json!({"id": "f", "title": "F", "feilds": []}), "fields"),

@@ -12,6 +12,7 @@ mod answers;
 mod connected;
 mod definitions;
 mod documentation;
+mod hints;
 mod hostile;
 mod lifecycle;
 mod schemas;

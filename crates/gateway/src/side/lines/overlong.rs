@@ -35,7 +35,8 @@ impl Overlong {
             let Some((value, rest)) = value(rest) else {
                 return;
             };
-            if name == "id" {
+            // A number at the end of what is known may have more digits.
+            if name == "id" && !rest.is_empty() {
                 self.id = Some(RawId::new(value));
             }
             let Some(rest) = rest.strip_prefix(',') else {
@@ -118,6 +119,7 @@ mod tests {
                 (id(r#""a\"b""#), true),
             ),
             (r#"{"method":"m","params":{"id":3,"x":"y"#, (None, true)),
+            (r#"{"result":{},"id":900"#, (None, false)),
             (r#"{"result":{"id":3},"x":"y"#, (None, false)),
             ("[1,2", (None, false)),
             ("", (None, false)),

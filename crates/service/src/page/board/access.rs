@@ -365,6 +365,7 @@ impl Site {
             key: end_of(session),
             inputs: [0; 16],
             expires: self.engine.now().after(SESSION),
+            holder: None,
             outcome: None,
         };
         self.engine.claim(ended).await?;
