@@ -27,12 +27,14 @@ use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
 pub(crate) use self::open::{MAX_PUSHED, Push, State, params_with_token};
+use self::tools::StructuredTools;
 use crate::approvals::Approvals;
 use crate::call::{Call, Method, token_in};
 use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::envelope::{Envelope, Kind, RawId};
+use crate::era::{self, UpstreamEra};
 use crate::flow::Flows;
 use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
@@ -110,6 +112,8 @@ pub(crate) struct Session {
     pub(crate) page_asker: PageAsker,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
+    /// Which versions the upstream is spoken to in.
+    pub(crate) era: UpstreamEra,
     /// What is known of the upstream, if anybody wants to know.
     pub(crate) observed: Option<Arc<Observed>>,
     /// Whether the last page of a list of tools has gone by.
@@ -126,6 +130,7 @@ pub(crate) struct Session {
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
+    structured: StructuredTools,
     /// The arguments that clients over HTTP repeat in headers.
     pub(crate) param_headers: ToolHeaders,
     rate: Option<RateLimiter>,
@@ -208,6 +213,7 @@ impl Session {
             is_named,
             url,
             policy,
+            era,
             ..
         } = upstream;
         let digits = random::name::<8>(gateway.page_asker.asker.engine());
@@ -230,6 +236,7 @@ impl Session {
             page_asker: gateway.page_asker.for_person(&person),
             person,
             policy: policy.clone().for_session(),
+            era: *era,
             has_listed: AtomicBool::new(false),
             list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
@@ -240,6 +247,7 @@ impl Session {
             raised: Raised::default(),
             lowered: Lowered::default(),
             approvals: Approvals::default(),
+            structured: StructuredTools::default(),
             param_headers: ToolHeaders::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
@@ -571,7 +579,7 @@ impl Session {
                     (self.memory.clone(), Some(reservation)),
                 );
                 self.end_with_its_stream(&call);
-                let mut pair = self.state.lock().pair;
+                let mut pair = self.pair_of_next();
                 let negotiating = if pair == Pair::Undecided {
                     let guard = self.negotiating.lock().await;
                     pair = self.state.lock().pair;
@@ -605,6 +613,46 @@ impl Session {
                 drop(negotiating);
             }
         }
+    }
+
+    /// Which eras the next request of the client is for. An upstream over HTTP that could not ask in
+    /// 2026-07-28 gets a handshake of 2025 for it, once no other request is open.
+    fn pair_of_next(&self) -> Pair {
+        let mut state = self.state.lock();
+        if state.pair == Pair::Modern
+            && self.upstream_url.is_some()
+            && state.requests.is_empty()
+            && self.gateway.legacy_askers.has(&self.fallback_name)
+        {
+            state.pair = Pair::Undecided;
+        }
+        state.pair
+    }
+
+    /// Whether a new connection would be spoken to in 2025: a process takes one handshake.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.upstream_url.is_none()
+            && self.state.lock().pair == Pair::Modern
+            && self.gateway.legacy_askers.has(&self.fallback_name)
+    }
+
+    /// Says what helps against the error of a server that could not ask, and learns from it.
+    pub(crate) fn with_remedy(&self, error: &str) -> Option<String> {
+        if !era::has_no_back_channel(error) {
+            return None;
+        }
+        let server = &self.fallback_name;
+        let pair = self.state.lock().pair;
+        let is_new = pair == Pair::Modern && !self.gateway.legacy_askers.has(server);
+        if is_new {
+            self.gateway.legacy_askers.note(server);
+        }
+        // The process of the only client takes no second handshake.
+        let has_next = self.upstream_url.is_some() || !self.client.is_alone();
+        let is_learned = pair == Pair::Modern && has_next && self.era == UpstreamEra::Auto;
+        let explained = era::with_remedy(error, is_learned)?;
+        self.warn("the server cannot ask in 2026-07-28", &explained);
+        Some(explained)
     }
 
     async fn client_replied(
@@ -767,6 +815,15 @@ impl Session {
         let Kind::Response { result, error, .. } = reply.kind else {
             return;
         };
+        let explained = error.and_then(|error| self.with_remedy(error));
+        if let Some(error) = explained {
+            self.close_call(call, seq);
+            let message = Reply::Error(error).to_message(&call.id);
+            if let Some(message) = call.finish(message.into()) {
+                call.client.send_response(message.into()).await;
+            }
+            return;
+        }
         let pair = self.state.lock().pair;
         let changed = match pair {
             Pair::Undecided | Pair::Legacy => self.legacy_reply(call, result, error),

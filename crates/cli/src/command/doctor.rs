@@ -15,6 +15,7 @@ mod sign_in;
 mod store;
 mod system;
 mod telemetry;
+mod upstreams;
 
 use std::io::{self, Write};
 
@@ -148,6 +149,7 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }
+    findings.extend(upstreams::check(&config, environment));
     if let Some(folder) = &config.forms {
         findings.extend(forms::check(folder, &forms::gather(folder).await));
     }

@@ -207,6 +207,7 @@ fn connect(upstream: UpstreamConfig, policy: Policy, log: LogLine) -> Connect {
             is_named: true,
             url,
             policy: policy.clone(),
+            era: upstream.era,
         })
     })
 }

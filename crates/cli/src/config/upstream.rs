@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use entreat::gateway::{Glob, PinMode};
+use entreat::gateway::{Glob, PinMode, UpstreamEra};
 use entreat_core::closest;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toml::Spanned;
@@ -16,7 +16,7 @@ use super::origin::Origin;
 use super::secret::read_secret;
 use crate::output;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "name",
     "command",
     "url",
@@ -28,6 +28,7 @@ const KEYS: [&str; 11] = [
     "pin",
     "may_ask",
     "questions_per_minute",
+    "era",
 ];
 const MAX_NAME_LENGTH: usize = 32;
 
@@ -42,6 +43,7 @@ pub(crate) struct UpstreamConfig {
     pub(crate) may_ask_forms: bool,
     pub(crate) may_ask_urls: bool,
     pub(crate) questions_per_minute: Option<u32>,
+    pub(crate) era: UpstreamEra,
     pub(crate) origin: Origin,
 }
 
@@ -145,6 +147,14 @@ impl<'a, 'b> Table<'a, 'b> {
             }
         };
         let questions_per_minute = self.number("questions_per_minute");
+        let era = match self.text("era").as_deref() {
+            None | Some("auto") => UpstreamEra::Auto,
+            Some("legacy") => UpstreamEra::Legacy,
+            Some(_) => {
+                self.reject("era", "it must be auto or legacy");
+                UpstreamEra::Auto
+            }
+        };
         let upstream = UpstreamConfig {
             name: name?,
             target: target?,
@@ -154,6 +164,7 @@ impl<'a, 'b> Table<'a, 'b> {
             may_ask_forms,
             may_ask_urls,
             questions_per_minute,
+            era,
             origin: self.place.clone(),
         };
         self.is_valid.then_some(upstream)
