@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::front::{Reply, Session, Web, call};
-use crate::world::{Ways, World, name_form, settle, text};
+use crate::world::{Ways, World, name_form, page_and_handle, settle, text};
 
 const L11: &str = "2025-11-25";
 
@@ -178,14 +178,7 @@ async fn responses_that_nobody_fetches_do_not_pile_up() {
 
 #[tokio::test]
 async fn what_one_does_not_read_takes_its_own_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 12 << 20,
-        ..GatewaySettings::default()
-    };
-    let web = Web::of(
-        World::with(Ways::None, settings).await,
-        FrontSettings::default(),
-    );
+    let web = Web::with_memory(12 << 20).await;
     let (adas, mut server) = web.begin("ada", json!({})).await;
     let large = text(&"x".repeat(1 << 20));
     let mut events = Vec::new();
@@ -210,14 +203,7 @@ async fn what_one_does_not_read_takes_its_own_share_of_memory() {
 
 #[tokio::test]
 async fn open_calls_take_their_principals_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 1 << 20,
-        ..GatewaySettings::default()
-    };
-    let web = Web::of(
-        World::with(Ways::None, settings).await,
-        FrontSettings::default(),
-    );
+    let web = Web::with_memory(1 << 20).await;
     let (adas, mut server) = web.begin("ada", json!({})).await;
     let mut large = call(1);
     large["params"]["arguments"] = json!({"text": "x".repeat(60 << 10)});
@@ -238,14 +224,7 @@ async fn open_calls_take_their_principals_share_of_memory() {
 
 #[tokio::test]
 async fn what_waits_for_a_server_takes_its_principals_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 16 << 20,
-        ..GatewaySettings::default()
-    };
-    let web = Web::of(
-        World::with(Ways::None, settings).await,
-        FrontSettings::default(),
-    );
+    let web = Web::with_memory(16 << 20).await;
     let (adas, mut server) = web.begin("ada", json!({})).await;
     let large = json!({"jsonrpc": "2.0", "method": "notifications/x",
         "params": {"text": "x".repeat(1 << 20)}});
@@ -280,14 +259,7 @@ async fn what_waits_for_a_server_takes_its_principals_share_of_memory() {
 
 #[tokio::test]
 async fn large_bodies_that_wait_take_their_principals_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 1 << 20,
-        ..GatewaySettings::default()
-    };
-    let web = Web::of(
-        World::with(Ways::None, settings).await,
-        FrontSettings::default(),
-    );
+    let web = Web::with_memory(1 << 20).await;
     let (adas, _server) = web.begin("ada", json!({})).await;
     let stuck: Vec<_> = (0..3)
         .map(|_| web.post_request(&adas, endless(&adas)))
@@ -542,14 +514,8 @@ async fn calls_behind_links_leave_nothing_behind_when_they_are_over() {
     pair.client.next().await;
     for id in 0..40 {
         pair.client.call(id, "t", json!({})).await;
-        let linked = pair.client.next().await;
-        let said = linked["result"]["content"][0]["text"].as_str();
-        let said = said.unwrap_or_else(|| panic!("{id}: {linked}"));
-        let page = said
-            .split_whitespace()
-            .find(|it| it.starts_with("https://"));
-        let handle = said.split('"').nth(3).unwrap().to_owned();
-        world.answer(page.unwrap(), json!({"approve": true})).await;
+        let (page, handle) = page_and_handle(&pair.client.next().await);
+        world.answer(&page, json!({"approve": true})).await;
         let asked = pair.server.next().await;
         pair.server.reply(&asked, text("done")).await;
         settle().await;

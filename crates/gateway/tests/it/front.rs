@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::split;
 use tower::ServiceExt as _;
 
-use crate::world::{Peer, Ways, World, modern, name_form, settle, text};
+use crate::world::{Peer, Ways, World, modern, name_form, settle, text, with_memory};
 
 const L11: &str = "2025-11-25";
 const M: &str = "2026-07-28";
@@ -62,6 +62,11 @@ impl Web {
 
     pub(crate) async fn with(ways: Ways, settings: FrontSettings) -> Self {
         Self::of(World::new(ways).await, settings)
+    }
+
+    pub(crate) async fn with_memory(bytes: usize) -> Self {
+        let world = World::with(Ways::None, with_memory(bytes)).await;
+        Self::of(world, FrontSettings::default())
     }
 
     pub(crate) fn of(world: World, settings: FrontSettings) -> Self {

@@ -14,20 +14,10 @@ mod web;
 
 use serde_json::{Value, json};
 
-use crate::world::{Pair, World, modern};
+use crate::world::{Pair, World, all, complete, modern};
 
 const L6: &str = "2025-06-18";
 const L11: &str = "2025-11-25";
-
-/// What a client declares that shows everything.
-fn all() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
-}
-
-fn complete(mut result: Value) -> Value {
-    result["resultType"] = json!("complete");
-    result
-}
 
 /// Parameters of a call, as a client of 2026-07-28 sends them.
 fn call(tool: &str, arguments: Value, capabilities: Value) -> Value {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::{Ways, World, name_form, settle, text};
+use crate::world::{Ways, World, name_form, page_and_handle, settle, text};
 
 const L6: &str = "2025-06-18";
 const L11: &str = "2025-11-25";
@@ -191,20 +191,14 @@ async fn without_a_browser_the_result_has_a_link_and_resume_question_goes_on() {
     let call = pair.called(2, "t", json!({})).await;
     let linked = pair.asked(0, name_form()).await;
     assert_eq!(linked["id"], 2);
-    let said = linked["result"]["content"][0]["text"].as_str().unwrap();
-    let url = said
-        .split_whitespace()
-        .find(|it| it.starts_with("https://"))
-        .unwrap();
-    let (_, rest) = said.split_once("\"question\": \"").unwrap();
-    let handle = rest.split('"').next().unwrap();
+    let (url, handle) = page_and_handle(&linked);
 
     let arguments = json!({"question": handle});
     pair.client
         .call(3, "resume_question", arguments.clone())
         .await;
     pair.client.nothing().await;
-    world.answer(url, json!({"name": "Ada"})).await;
+    world.answer(&url, json!({"name": "Ada"})).await;
     let answered = pair.server.next().await;
     assert_eq!(answered["result"]["content"], json!({"name": "Ada"}));
     pair.server.reply(&call, text("done")).await;
@@ -335,9 +329,8 @@ async fn a_client_that_shows_no_urls_either_gets_the_link() {
     let mut sent = [pair.client.next().await, pair.client.next().await];
     sent.sort_by_key(|it| it["method"].to_string());
     assert_eq!(sent[0]["params"]["requestId"], url["id"], "{sent:?}");
-    let linked = sent[1]["result"]["content"][0]["text"].as_str().unwrap();
-    let page = linked.split_whitespace().find(|it| it.starts_with("http"));
-    world.answer(page.unwrap(), json!({"name": "Ada"})).await;
+    let (page, _) = page_and_handle(&sent[1]);
+    world.answer(&page, json!({"name": "Ada"})).await;
     let withdrawn = pair.client.next().await;
     assert_eq!(withdrawn["params"]["requestId"], form["id"]);
     let answer = pair.server.next().await;

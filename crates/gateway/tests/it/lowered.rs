@@ -4,16 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::world::{Pair, Ways, World, modern, name_form, settle, text};
-
-fn all() -> Value {
-    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
-}
-
-fn complete(mut result: Value) -> Value {
-    result["resultType"] = json!("complete");
-    result
-}
+use crate::world::{Pair, Ways, World, all, complete, modern, name_form, settle, text};
 
 fn call(arguments: Value, capabilities: Value) -> Value {
     modern(json!({"name": "t", "arguments": arguments}), capabilities)

@@ -10,7 +10,7 @@ use entreat_gateway::Trace;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::world::{Pair, Ways, World, name_form, text};
+use crate::world::{Pair, Ways, World, name_form, page_and_handle, text};
 
 const L11: &str = "2025-11-25";
 const CANARY: &str = "canary-7f3a91";
@@ -115,12 +115,8 @@ async fn what_a_person_types_and_what_opens_a_page_are_left_out() {
     let secret = json!({"password": CANARY, "nested": {"apiKey": [CANARY]}});
     pair.called(2, "t", secret).await;
     let linked = pair.asked(0, name_form()).await;
-    let said = linked["result"]["content"][0]["text"].as_str().unwrap();
-    let page = said
-        .split_whitespace()
-        .find(|it| it.starts_with("https://"));
-    let page = page.unwrap();
-    world.answer(page, json!({"name": CANARY})).await;
+    let (page, _) = page_and_handle(&linked);
+    world.answer(&page, json!({"name": CANARY})).await;
     assert_eq!(
         pair.server.next().await["result"]["content"]["name"],
         CANARY

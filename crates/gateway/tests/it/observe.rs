@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::io::split;
 use tower::ServiceExt as _;
 
-use crate::world::{Peer, Ways, World, modern, name_form, settle, text};
+use crate::world::{Peer, Ways, World, modern, name_form, page_and_handle, settle, text};
 
 const L6: &str = "2025-06-18";
 const L11: &str = "2025-11-25";
@@ -185,14 +185,10 @@ async fn a_question_behind_a_link_is_parked_until_its_result_is_fetched() {
     pair.client.next().await;
     let asked = pair.called(2, "t", json!({})).await;
     let linked = pair.asked(0, name_form()).await;
-    let said = linked["result"]["content"][0]["text"].as_str().unwrap();
-    let page = said
-        .split_whitespace()
-        .find(|it| it.starts_with("https://"));
-    let handle = said.split('"').nth(3).unwrap();
+    let (page, handle) = page_and_handle(&linked);
     settle().await;
     counted.are("gateway_calls_parked", &[("", 1.0)]);
-    world.answer(page.unwrap(), json!({"name": "Ada"})).await;
+    world.answer(&page, json!({"name": "Ada"})).await;
     pair.server.next().await;
     pair.server.reply(&asked, text("done")).await;
     let resume = json!({"question": handle});

@@ -380,6 +380,45 @@ pub(crate) fn modern(params: Value, capabilities: Value) -> Value {
     params
 }
 
+/// What a client declares that shows everything.
+pub(crate) fn all() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
+}
+
+/// A result of 2026-07-28 that ends its call.
+pub(crate) fn complete(mut result: Value) -> Value {
+    result["resultType"] = json!("complete");
+    result
+}
+
+/// Settings with so many bytes of memory.
+pub(crate) fn with_memory(memory: usize) -> GatewaySettings {
+    GatewaySettings {
+        memory,
+        ..GatewaySettings::default()
+    }
+}
+
+/// The page that a result has the link to, and the handle to go on with.
+pub(crate) fn page_and_handle(message: &Value) -> (String, String) {
+    let said = message["result"]["content"][0]["text"].as_str();
+    let said = said.unwrap_or_else(|| panic!("there is no link: {message}"));
+    let mut words = said.split_whitespace();
+    let page = words.find(|word| word.starts_with("https://"));
+    let (_, rest) = said.split_once(r#""question": ""#).expect("a handle");
+    let handle = rest.split('"').next().expect("its end");
+    (page.expect("a page").to_owned(), handle.to_owned())
+}
+
+/// Panics unless a request was refused because there was no memory for it.
+pub(crate) fn is_busy(refused: &Value, id: u64) {
+    assert_eq!(
+        (&refused["id"], &refused["error"]["data"]["reason"]),
+        (&json!(id), &json!("busy")),
+        "{refused}"
+    );
+}
+
 /// One end of a connection that speaks in lines.
 pub(crate) struct Peer {
     reader: BufReader<ReadHalf<DuplexStream>>,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     L11, accept, all, begin_lowered, call, complete, form, next_round, only_question, retry,
 };
-use crate::world::{Pair, Ways, World, name_form, settle, text};
+use crate::world::{Pair, Ways, World, name_form, page_and_handle, settle, text};
 
 #[tokio::test]
 async fn answers_of_two_calls_that_ask_at_once_reach_their_own_questions() {
@@ -105,12 +105,8 @@ async fn a_question_of_one_of_two_calls_has_its_link_in_the_older_one() {
     let second = pair.server.next().await;
     let linked = pair.asked("b", form("Who pays?")).await;
     assert_eq!(linked["id"], 1);
-    let said = linked["result"]["content"][0]["text"].as_str().unwrap();
-    let page = said
-        .split_whitespace()
-        .find(|it| it.starts_with("https://"));
-    let handle = said.split('"').nth(3).unwrap();
-    world.answer(page.unwrap(), json!({"name": "Ada"})).await;
+    let (page, handle) = page_and_handle(&linked);
+    world.answer(&page, json!({"name": "Ada"})).await;
     let answered = pair.server.next().await;
     assert_eq!(
         (&answered["id"], &answered["result"]),

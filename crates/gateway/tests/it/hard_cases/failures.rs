@@ -54,6 +54,17 @@ impl Eras {
         pair.client.request(id, "tools/call", params).await;
     }
 
+    /// Has the server ask for a name on a call.
+    async fn ask(self, pair: &mut Pair, asked: &Value) {
+        if self.has_modern_server() {
+            let entry = json!({"method": "elicitation/create", "params": name_form()});
+            let round = json!({"resultType": "input_required", "inputRequests": {"k": entry}});
+            pair.server.reply(asked, round).await;
+        } else {
+            pair.server.ask("q", name_form()).await;
+        }
+    }
+
     fn result(self, result: Value) -> Value {
         if self.has_modern_server() {
             complete(result)
@@ -128,13 +139,7 @@ async fn a_server_that_dies_while_a_person_answers_ends_the_call_and_its_page() 
         let world = World::new(Ways::Browser).await;
         let mut pair = world.connect();
         let asked = eras.begin(&mut pair, &json!({})).await;
-        if eras.has_modern_server() {
-            let entry = json!({"method": "elicitation/create", "params": name_form()});
-            let round = json!({"resultType": "input_required", "inputRequests": {"k": entry}});
-            pair.server.reply(&asked, round).await;
-        } else {
-            pair.server.ask("q", name_form()).await;
-        }
+        eras.ask(&mut pair, &asked).await;
         let page = world.opened().await;
         drop(pair.server);
         let failed = pair.client.next().await;
@@ -248,13 +253,7 @@ async fn a_client_that_goes_away_withdraws_what_it_asked_for() {
         let world = World::new(Ways::Browser).await;
         let mut pair = world.connect();
         let asked = eras.begin(&mut pair, &json!({})).await;
-        if eras.has_modern_server() {
-            let entry = json!({"method": "elicitation/create", "params": name_form()});
-            let round = json!({"resultType": "input_required", "inputRequests": {"k": entry}});
-            pair.server.reply(&asked, round).await;
-        } else {
-            pair.server.ask("q", name_form()).await;
-        }
+        eras.ask(&mut pair, &asked).await;
         let page = world.opened().await;
         drop(pair.client);
         settle().await;

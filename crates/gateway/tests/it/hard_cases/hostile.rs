@@ -7,7 +7,7 @@ use entreat_testkit::CapturedLog;
 use serde_json::{Value, json};
 
 use super::{L11, all, begin_lowered, call};
-use crate::world::{Ways, World, name_form, settle, text};
+use crate::world::{Ways, World, is_busy, name_form, settle, text, with_memory};
 
 /// An array of this many values, of which each takes two bytes.
 fn zeros(count: usize) -> String {
@@ -97,12 +97,7 @@ async fn a_handshake_that_is_too_long_to_be_kept_is_refused() {
 
 #[tokio::test]
 async fn a_server_does_not_fill_the_log() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::WARN);
     let world = World::new(Ways::Browser).await;
     let mut pair = world.connect();
     pair.initialize(L11, json!({})).await;
@@ -126,12 +121,7 @@ async fn a_server_does_not_fill_the_log() {
 
 #[tokio::test]
 async fn a_client_does_not_fill_the_log() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::INFO)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::INFO);
     let settings = GatewaySettings {
         approvals: vec![ApprovalRule::new(ApprovalAction::Deny).for_tool("no".parse().unwrap())],
         ..GatewaySettings::default()
@@ -202,11 +192,7 @@ async fn a_question_of_a_round_has_at_most_a_mebibyte() {
 
 #[tokio::test]
 async fn questions_of_rounds_take_their_principals_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 1 << 20,
-        ..GatewaySettings::default()
-    };
-    let world = World::with(Ways::Browser, settings).await;
+    let world = World::with(Ways::Browser, with_memory(1 << 20)).await;
     let mut pair = world.connect();
     let mut large = name_form();
     large["message"] = json!("x".repeat(600 << 10));
@@ -223,20 +209,12 @@ async fn questions_of_rounds_take_their_principals_share_of_memory() {
     }
     assert_eq!(world.all_opened().await.len(), 1);
     let refused = pair.client.next().await;
-    assert_eq!(
-        (&refused["id"], &refused["error"]["data"]["reason"]),
-        (&json!(2), &json!("busy")),
-        "{refused}"
-    );
+    is_busy(&refused, 2);
 }
 
 #[tokio::test]
 async fn what_calls_report_between_rounds_takes_their_principals_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 256 << 10,
-        ..GatewaySettings::default()
-    };
-    let world = World::with(Ways::Browser, settings).await;
+    let world = World::with(Ways::Browser, with_memory(256 << 10)).await;
     let mut pair = world.connect();
     let mut params = call("t", json!({}), all());
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("debug");

@@ -19,7 +19,7 @@ use crate::http_server::{
     Seen, Server, accepted, error_of, event, events, in_session, initialized, json_of, result_of,
     soon, streamed, until, with_status,
 };
-use crate::world::Peer;
+use crate::world::{Peer, with_memory};
 
 /// Stands between a client on the returned stream and a server.
 async fn wrap(server: &Server) -> (DuplexStream, JoinHandle<Closed>) {
@@ -124,11 +124,7 @@ async fn what_a_server_sends_counts_towards_the_memory_of_its_client() {
         }
     })
     .await;
-    let settings = GatewaySettings {
-        memory: 4 << 20,
-        ..GatewaySettings::default()
-    };
-    let (stream, _wrapped) = wrap_with(&server, settings).await;
+    let (stream, _wrapped) = wrap_with(&server, with_memory(4 << 20)).await;
     let mut client = Peer::new(stream);
     let client_info = json!({"name": "client", "version": "1"});
     let handshake = json!({"protocolVersion": "2025-11-25", "capabilities": {},

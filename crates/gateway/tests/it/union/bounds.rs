@@ -6,8 +6,8 @@ use entreat_testkit::CapturedLog;
 use serde_json::{Value, json};
 use tokio::io::split;
 
-use super::several::{Connections, Several, complete, greet_old, hello};
-use crate::world::{Peer, Ways, World, modern, settle, text};
+use super::several::{Connections, Several, greet_old, hello};
+use crate::world::{Peer, Ways, World, complete, is_busy, modern, settle, text, with_memory};
 
 fn request(id: u64, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
@@ -110,22 +110,14 @@ async fn a_batch_has_between_one_and_a_hundred_messages() {
 
 #[tokio::test]
 async fn calls_that_wait_here_take_the_clients_share_of_memory() {
-    let settings = GatewaySettings {
-        memory: 1 << 20,
-        ..GatewaySettings::default()
-    };
-    let (mut several, _) = Several::legacy_with(Ways::None, settings, json!({})).await;
+    let (mut several, _) = Several::legacy_with(Ways::None, with_memory(1 << 20), json!({})).await;
     // The name is looked up, and no server says what it has.
     let arguments = json!({"text": "x".repeat(600 << 10)});
     for id in 1..=2 {
         several.client.call(id, "old__x", arguments.clone()).await;
     }
     let refused = several.client.next().await;
-    assert_eq!(
-        (&refused["id"], &refused["error"]["data"]["reason"]),
-        (&json!(2), &json!("busy")),
-        "{refused}"
-    );
+    is_busy(&refused, 2);
 }
 
 #[tokio::test]
@@ -284,12 +276,7 @@ async fn what_a_stream_hears_before_it_is_acknowledged_is_bounded() {
 
 #[tokio::test]
 async fn servers_of_a_union_do_not_fill_the_log() {
-    let log = CapturedLog::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(log.writer())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let (log, _guard) = CapturedLog::of_this_thread(tracing::Level::WARN);
     let (mut several, _) = Several::legacy(Ways::None, json!({})).await;
     let message = "x".repeat(64 << 10);
     for _ in 0..50 {

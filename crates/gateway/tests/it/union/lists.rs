@@ -5,8 +5,8 @@ use std::time::Duration;
 use entreat_gateway::GatewaySettings;
 use serde_json::{Value, json};
 
-use super::several::{Several, complete, each};
-use crate::world::{Ways, modern, text};
+use super::several::{Several, each};
+use crate::world::{Ways, complete, modern, text};
 
 fn tool(name: &str) -> Value {
     json!({"name": name, "inputSchema": {"type": "object"}, "x-note": 1.5})

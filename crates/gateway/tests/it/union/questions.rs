@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::several::{Several, complete};
-use crate::world::{Ways, modern, name_form, settle, text};
+use super::several::Several;
+use crate::world::{Ways, complete, modern, name_form, settle, text};
 
 /// Lists one tool of each server.
 async fn list_tools(several: &mut Several, params: Value) -> Value {

@@ -241,9 +241,3 @@ pub(super) fn each(list: &Value, member: &str) -> Vec<String> {
     let texts = entries.iter().map(|entry| entry[member].as_str());
     texts.map(|text| text.expect("a text").to_owned()).collect()
 }
-
-/// A result of a server of 2026-07-28.
-pub(super) fn complete(mut result: Value) -> Value {
-    result["resultType"] = json!("complete");
-    result
-}

@@ -7,8 +7,8 @@ use entreat_gateway::front::{Front, FrontSettings};
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::several::{Connections, L11, complete, greet_new, greet_old, hello};
-use crate::world::{Ways, World, modern, settle, text};
+use super::several::{Connections, L11, greet_new, greet_old, hello};
+use crate::world::{Ways, World, complete, modern, settle, text};
 
 struct Web {
     _world: World,
