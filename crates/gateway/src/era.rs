@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use crate::json::{RawObject, quoted};
 use crate::reply::{code, error_code};
+use crate::session::{Pair, Session};
 
 /// How servers of the Python SDK refuse to push a question to a client of 2026-07-28, though they
 /// speak that version otherwise.
@@ -29,13 +30,13 @@ pub enum UpstreamEra {
 }
 
 /// Whether a server could not ask because it was spoken to in 2026-07-28.
-pub(crate) fn has_no_back_channel(error: &str) -> bool {
+fn has_no_back_channel(error: &str) -> bool {
     error_code(error) == Some(i64::from(code::INVALID_REQUEST))
         && memmem::find(error.as_bytes(), NO_BACK_CHANNEL.as_bytes()).is_some()
 }
 
 /// Such an error with what helps; `is_learned` says that it helps by itself from the next call on.
-pub(crate) fn with_remedy(error: &str, is_learned: bool) -> Option<String> {
+fn with_remedy(error: &str, is_learned: bool) -> Option<String> {
     let mut error = RawObject::parse(error)?;
     let message = error.string("message")?;
     let then = if is_learned {
@@ -66,6 +67,45 @@ impl LegacyAskers {
     /// Forgets an upstream that does not speak any version of 2025.
     pub(crate) fn forget(&self, name: &str) {
         self.0.lock().remove(name);
+    }
+}
+
+impl Session {
+    /// Which eras the next request of the client is for. An upstream over HTTP that could not ask in
+    /// 2026-07-28 gets a handshake of 2025 for it, once no other request is open.
+    pub(crate) fn pair_of_next(&self) -> Pair {
+        let mut state = self.state.lock();
+        if state.pair == Pair::Modern
+            && self.upstream_url.is_some()
+            && state.is_idle()
+            && self.gateway.legacy_askers.has(&self.fallback_name)
+        {
+            state.pair = Pair::Undecided;
+        }
+        state.pair
+    }
+
+    /// Whether a new connection would be spoken to in 2025: a process takes one handshake.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.upstream_url.is_none()
+            && self.state.lock().pair == Pair::Modern
+            && self.gateway.legacy_askers.has(&self.fallback_name)
+    }
+
+    /// Says what helps against the error of a server that could not ask, and learns from it.
+    pub(crate) fn with_remedy(&self, error: &str) -> Option<String> {
+        let pair = self.state.lock().pair;
+        if pair != Pair::Modern || !has_no_back_channel(error) {
+            return None;
+        }
+        if self.era == UpstreamEra::Auto {
+            self.gateway.legacy_askers.note(&self.fallback_name);
+        }
+        // The process of the only client takes no second handshake.
+        let has_next = self.upstream_url.is_some() || !self.client.is_alone();
+        let explained = with_remedy(error, has_next)?;
+        self.warn("the server cannot ask in 2026-07-28", &explained);
+        Some(explained)
     }
 }
 

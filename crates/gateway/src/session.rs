@@ -34,7 +34,7 @@ use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::envelope::{Envelope, Kind, RawId};
-use crate::era::{self, UpstreamEra};
+use crate::era::UpstreamEra;
 use crate::flow::Flows;
 use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
@@ -615,46 +615,6 @@ impl Session {
         }
     }
 
-    /// Which eras the next request of the client is for. An upstream over HTTP that could not ask in
-    /// 2026-07-28 gets a handshake of 2025 for it, once no other request is open.
-    fn pair_of_next(&self) -> Pair {
-        let mut state = self.state.lock();
-        if state.pair == Pair::Modern
-            && self.upstream_url.is_some()
-            && state.requests.is_empty()
-            && self.gateway.legacy_askers.has(&self.fallback_name)
-        {
-            state.pair = Pair::Undecided;
-        }
-        state.pair
-    }
-
-    /// Whether a new connection would be spoken to in 2025: a process takes one handshake.
-    pub(crate) fn is_outdated(&self) -> bool {
-        self.upstream_url.is_none()
-            && self.state.lock().pair == Pair::Modern
-            && self.gateway.legacy_askers.has(&self.fallback_name)
-    }
-
-    /// Says what helps against the error of a server that could not ask, and learns from it.
-    pub(crate) fn with_remedy(&self, error: &str) -> Option<String> {
-        if !era::has_no_back_channel(error) {
-            return None;
-        }
-        let server = &self.fallback_name;
-        let pair = self.state.lock().pair;
-        let is_new = pair == Pair::Modern && !self.gateway.legacy_askers.has(server);
-        if is_new {
-            self.gateway.legacy_askers.note(server);
-        }
-        // The process of the only client takes no second handshake.
-        let has_next = self.upstream_url.is_some() || !self.client.is_alone();
-        let is_learned = pair == Pair::Modern && has_next && self.era == UpstreamEra::Auto;
-        let explained = era::with_remedy(error, is_learned)?;
-        self.warn("the server cannot ask in 2026-07-28", &explained);
-        Some(explained)
-    }
-
     async fn client_replied(
         &self,
         id: &str,
@@ -815,21 +775,14 @@ impl Session {
         let Kind::Response { result, error, .. } = reply.kind else {
             return;
         };
-        let explained = error.and_then(|error| self.with_remedy(error));
-        if let Some(error) = explained {
-            self.close_call(call, seq);
-            let message = Reply::Error(error).to_message(&call.id);
-            if let Some(message) = call.finish(message.into()) {
-                call.client.send_response(message.into()).await;
-            }
-            return;
-        }
         let pair = self.state.lock().pair;
-        let changed = match pair {
-            Pair::Undecided | Pair::Legacy => self.legacy_reply(call, result, error),
-            Pair::Modern => self.modern_reply(call, result, error),
-            Pair::Raised => self.raised_reply(call, result, error),
-            Pair::Lowered => self.lowered_reply(call, result, error),
+        let explained = error.and_then(|error| self.with_remedy(error));
+        let changed = match (explained, pair) {
+            (Some(error), _) => Change::Reply(Reply::Error(error)),
+            (None, Pair::Undecided | Pair::Legacy) => self.legacy_reply(call, result, error),
+            (None, Pair::Modern) => self.modern_reply(call, result, error),
+            (None, Pair::Raised) => self.raised_reply(call, result, error),
+            (None, Pair::Lowered) => self.lowered_reply(call, result, error),
         };
         if matches!(changed, Change::Held) {
             return call.client.leave();
