@@ -1,6 +1,7 @@
 //! A gateway between a scripted client and a scripted server, on a virtual clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
@@ -94,12 +95,15 @@ impl World {
     /// lists, the server lists no tools when the gateway itself asks for them.
     pub(crate) fn connect_with(&self, policy: Policy) -> Pair {
         let (server, theirs) = tokio::io::duplex(1 << 20);
+        let lists = Arc::new(AtomicUsize::new(0));
         let theirs = if policy.pins.is_some() {
             theirs
         } else {
-            listing_nothing(theirs)
+            listing_nothing(theirs, lists.clone())
         };
-        self.connect_to(server, theirs, |upstream| upstream.policy = policy)
+        let mut pair = self.connect_to(server, theirs, |upstream| upstream.policy = policy);
+        pair.client.lists = lists;
+        pair
     }
 
     /// Connects a client and a server that has to list its tools itself.
@@ -184,8 +188,8 @@ impl World {
 }
 
 /// A server's stream on which the gateway's own requests for its tools get an empty list, without
-/// the server.
-fn listing_nothing(server: DuplexStream) -> DuplexStream {
+/// the server; `lists` counts the client's.
+fn listing_nothing(server: DuplexStream, lists: Arc<AtomicUsize>) -> DuplexStream {
     let (ours, gateways) = tokio::io::duplex(1 << 20);
     let (from_server, mut to_server) = split(server);
     let (from_gateway, to_gateway) = split(ours);
@@ -199,8 +203,13 @@ fn listing_nothing(server: DuplexStream) -> DuplexStream {
             .await
             .is_ok_and(|length| length > 0)
         {
-            let is_own = memchr::memmem::find(&line, b"\"id\":\"e-").is_some()
-                && memchr::memmem::find(&line, b"\"method\":\"tools/list\"").is_some();
+            let is_list = memchr::memmem::find(&line, b"\"method\":\"tools/list\"").is_some();
+            let is_own = is_list
+                && lists
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                        count.checked_sub(1)
+                    })
+                    .is_err();
             let written = if is_own {
                 let request: Value = serde_json::from_slice(&line).expect("JSON");
                 let result = json!({"jsonrpc": "2.0", "id": request["id"],
@@ -423,6 +432,8 @@ pub(crate) fn is_busy(refused: &Value, id: u64) {
 pub(crate) struct Peer {
     reader: BufReader<ReadHalf<DuplexStream>>,
     pub(crate) writer: WriteHalf<DuplexStream>,
+    /// Counts requests for lists of tools.
+    lists: Arc<AtomicUsize>,
 }
 
 impl Peer {
@@ -431,10 +442,13 @@ impl Peer {
         Self {
             reader: BufReader::new(reader),
             writer,
+            lists: Arc::default(),
         }
     }
 
     pub(crate) async fn raw(&mut self, line: &str) {
+        let lists = line.matches("\"tools/list\"").count();
+        self.lists.fetch_add(lists, Ordering::Relaxed);
         let line = format!("{line}\n");
         self.writer.write_all(line.as_bytes()).await.expect("open");
     }
