@@ -5,6 +5,7 @@
 
 mod approvals;
 mod asker;
+mod command_problem;
 mod errors;
 mod file;
 mod origin;
@@ -25,6 +26,7 @@ use anyhow::{Context as _, ensure};
 
 pub(crate) use self::approvals::RuleConfig;
 pub(crate) use self::asker::{AskerConfig, KeySource, LOCAL};
+pub(crate) use self::command_problem::command_problem;
 pub(crate) use self::errors::ConfigErrors;
 use self::file::File;
 pub(crate) use self::origin::{Origin, Source};

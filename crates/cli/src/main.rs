@@ -21,6 +21,7 @@ mod output;
 mod questions;
 mod remote;
 mod runtime;
+mod server_label;
 mod service;
 mod sign_in;
 mod signals;

@@ -15,7 +15,7 @@ mod mcp;
 mod property;
 
 pub use full::json_schema;
-pub use import::{Import, Notice, import, import_as};
+pub use import::{Import, Notice, import, import_as, import_question};
 pub use mcp::{Loss, Projection, project};
 
 /// A version of the MCP protocol that has elicitation.

@@ -68,8 +68,8 @@ pub use log_throttle::LogThrottle;
 pub use operator::Operator;
 pub use rate::{Rate, RateLimiter};
 pub use record::{
-    Actor, AnswerState, Channel, Delivery, Entry, Extras, Payload, Principal, Record, Request,
-    RespondentAuth, SetAside, Subject, Unwritten, Version,
+    ANSWER_KEYS, Actor, AnswerState, Channel, Delivery, Entry, Extras, Payload, Principal, Record,
+    Request, RespondentAuth, SetAside, Subject, Unwritten, Version,
 };
 pub use resolver::{
     Lookup, ResolveError, Resolver, SystemResolver, Unresolved, UrlError, VettedUrl,

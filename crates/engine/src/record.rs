@@ -256,7 +256,19 @@ pub struct RespondentAuth {
     pub acr: Option<Box<str>>,
 }
 
+/// The member of a question's metadata whose presence says that the asker offers an answer that did
+/// not arrive again, if it asks again.
+pub const ANSWER_KEYS: &str = "gateway";
+
 impl Extras {
+    /// Whether what was typed is filled in if nobody waits for it any more and the question is asked
+    /// again.
+    pub fn keeps_typed_answer(&self) -> bool {
+        let keys = self.metadata.as_ref().and_then(|it| it.get(ANSWER_KEYS));
+        let keys = keys.and_then(Value::as_array);
+        keys.is_some_and(|keys| !keys.is_empty())
+    }
+
     /// Returns what tells the respondent why this is asked. A confidential message is gone after a
     /// restart.
     pub fn message(&self) -> Option<&str> {

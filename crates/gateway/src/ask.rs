@@ -488,7 +488,7 @@ pub(crate) async fn ask_on_page(
     let server = question.is_of_server().then(|| question.server.clone());
     let page = recipient
         .page_asker()
-        .ask(question, recipient.cancelled())
+        .ask(question, recipient.cancelled(), recipient.ended())
         .await?;
     let id = page.id();
     let link = Link {
@@ -548,14 +548,14 @@ async fn lead_to(
                 decided = page.decision() => return Ok(decided),
                 () = recipient.sleep(recipient.settings().patience) => {
                     watch.by(Way::Link);
-                    recipient.offer(link);
+                    recipient.offer(link).await;
                 }
             }
         }
         return Ok(page.decision().await);
     }
     watch.by(Way::Link);
-    recipient.offer(link);
+    recipient.offer(link).await;
     Ok(page.decision().await)
 }
 

@@ -21,6 +21,7 @@ use crate::call::{Call, Link, Method, target_in};
 use crate::capability::Capabilities;
 use crate::envelope::RawId;
 use crate::json::{RawObject, quoted};
+use crate::links::link_result;
 use crate::lost_answers::{DeliveredAnswer, QuestionKey, content_of};
 use crate::memory::Reservation;
 use crate::observe::GaugeGuard;
@@ -31,6 +32,8 @@ use crate::trust::ClientKey;
 
 /// What our states begin with: an upstream's own states pass through the same member.
 pub(crate) const TICKET: &str = "entreat1.";
+/// What the binding of a request begins with that asks how a call behind a link goes on.
+pub(crate) const RESUMED: &str = "resume ";
 /// How long the outcome of a call is kept for a repetition of its last round.
 const OUTCOME_RETENTION: Duration = Duration::from_secs(300);
 /// The maximum number of questions of a round whose answers are kept if the call is lost.
@@ -547,7 +550,10 @@ impl Flow {
                 if let Some(link) = state.link.take() {
                     state.has_ticket = true;
                     let text = session.link_text(&link, &self.handle);
-                    return Reply::Result(tool_text(&text, false, true));
+                    // `resume_question` has no schema.
+                    let is_structured =
+                        !binding.target.starts_with(RESUMED) && session.is_structured(&self.target);
+                    return link_result(&text, is_structured, true);
                 }
                 (!state.asks.is_empty(), state.pages > 0 || !is_first)
             };
@@ -596,7 +602,7 @@ impl Flow {
 
     /// A round with nothing but the state: the client asks again.
     fn waiting(&self, binding: &Binding) -> Reply {
-        if binding.target.starts_with("resume ") {
+        if binding.target.starts_with(RESUMED) {
             let text = format!(
                 "The person has not answered yet. Call `{}` again with {{\"question\": \"{}\"}}.",
                 self.session.resume_name(),

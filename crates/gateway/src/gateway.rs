@@ -9,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::approvals::Approved;
 use crate::client::{ClientSender, Watcher};
+use crate::era::{LegacyAskers, UpstreamEra};
 use crate::front::{Circuits, Route};
 use crate::log::LoggedNames;
 use crate::lost_answers::LostAnswers;
@@ -34,6 +35,7 @@ pub struct Gateway {
     pub(crate) sealer: Sealer,
     pub(crate) approved: Approved,
     pub(crate) memory: Memory,
+    pub(crate) legacy_askers: LegacyAskers,
     /// What is known of the upstreams, if anybody wants to know.
     pub(crate) observer: Option<Observer>,
     /// Where messages are written down, if they are.
@@ -67,6 +69,8 @@ pub struct Upstream {
     pub url: Option<String>,
     /// What it may offer and ask.
     pub policy: Policy,
+    /// Which versions it is spoken to in.
+    pub era: UpstreamEra,
 }
 
 impl Gateway {
@@ -225,6 +229,7 @@ impl Builder {
             settings: self.settings,
             sealer,
             approved: Approved::default(),
+            legacy_askers: LegacyAskers::default(),
             observer: self.is_observed.then(Observer::new),
             trace: self.trace,
             logged_collisions: LoggedNames::default(),

@@ -14,6 +14,7 @@ mod client;
 mod client_first;
 mod downgrade;
 pub mod envelope;
+mod era;
 mod flow;
 pub mod front;
 mod gateway;
@@ -52,6 +53,7 @@ mod visits;
 pub use approvals::{
     ApprovalAction, ApprovalRule, Glob, InvalidCondition, InvalidGlob, Validity, When,
 };
+pub use era::UpstreamEra;
 pub use gateway::{Builder, Gateway, Upstream};
 pub use observe::{LastError, ToolsStatus, UpstreamState, UpstreamStatus};
 pub use pins::{PinMode, Pins, forget as forget_tools};

@@ -30,6 +30,7 @@ impl Session {
         }
         let handle = self.new_handle();
         let text = self.link_text(link, &handle);
+        let is_structured = self.is_structured(&call.target());
         let was_full = {
             let mut state = self.state.lock();
             let key = state.links.last_key_value().map_or(0, |(key, _)| key + 1);
@@ -43,7 +44,7 @@ impl Session {
         if was_full {
             self.warn("dropped a call behind a link", "there is a newer one");
         }
-        let result = Reply::Result(tool_text(&text, false, self.is_modern_client()));
+        let result = link_result(&text, is_structured, self.is_modern_client());
         self.forget_id(call);
         if let Some(watch) = call.client.call() {
             watch.linked();
@@ -122,10 +123,18 @@ impl Session {
                 .map(|(_, call)| call.clone())
         };
         let Some(call) = found else {
-            let text = format!(
-                "There is no waiting question `{handle}`. Its result may already have been \
-                 fetched; call the tool that asked it again."
-            );
+            let text = if handle.is_empty() {
+                format!(
+                    "`question` is required: call `{}` with the id of the question, from the result \
+                     that contained its link.",
+                    self.resume_name()
+                )
+            } else {
+                format!(
+                    "There is no waiting question `{handle}`. Its result may already have been \
+                     fetched; call the tool that asked it again."
+                )
+            };
             let reply = Reply::Result(tool_text(&text, true, self.is_modern_client()));
             return waiting.reply(&reply);
         };
@@ -167,6 +176,19 @@ impl Session {
             session.respond(&waiting, message.into());
         });
     }
+}
+
+/// A result with a link, in place of the result of a tool. Clients check a result against its tool's
+/// schema, unless it is an error; so a tool with a schema gets an error that is none.
+pub(crate) fn link_result(text: &str, is_structured: bool, is_modern: bool) -> Reply {
+    if !is_structured {
+        return Reply::Result(tool_text(text, false, is_modern));
+    }
+    let text = format!(
+        "This is not a failure: the call waits for a person, and goes on. It is marked as an error \
+         only because its own result is not there yet.\n\n{text}"
+    );
+    Reply::Result(tool_text(&text, true, is_modern))
 }
 
 /// Adds the tool to the last page of a list of tools; `None` if this is another page.

@@ -15,7 +15,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use entreat_core::{CancelReason, ElicitationId, Outcome};
 use entreat_engine::store::Claim;
-use entreat_engine::{Asker, Engine, StatusFilter};
+use entreat_engine::{ANSWER_KEYS, Asker, Engine, StatusFilter};
 use entreat_wire::digest::Digest;
 use entreat_wire::seal::Sealer;
 use parking_lot::Mutex;
@@ -34,8 +34,6 @@ const RECOVERY_WINDOW: Duration = Duration::from_secs(25 * 60 * 60);
 const MAX_RECOVERED: usize = 5_000;
 /// The largest answer of a client that is kept, in bytes.
 const MAX_ANSWER: usize = 64 << 10;
-/// The member of a question's metadata.
-const MEMBER: &str = "gateway";
 /// The names under which the store keeps answers of clients: their places, from the first on.
 static NOTES: LazyLock<Vec<String>> = LazyLock::new(|| {
     (0..MAX_ANSWERS)
@@ -131,11 +129,11 @@ pub(crate) fn question_keys(
 
 /// What a question is stored with.
 pub(crate) fn metadata(keys: &[QuestionKey]) -> Value {
-    json!({MEMBER: keys})
+    json!({ANSWER_KEYS: keys})
 }
 
 fn keys_in(metadata: Option<&Value>) -> Option<QuestionKeys> {
-    serde_json::from_value(metadata?.get(MEMBER)?.clone()).ok()
+    serde_json::from_value(metadata?.get(ANSWER_KEYS)?.clone()).ok()
 }
 
 impl LostAnswers {

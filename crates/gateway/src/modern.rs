@@ -12,7 +12,8 @@ use crate::ask::Question;
 use crate::call::{Call, Method};
 use crate::capability::{self, Capabilities};
 use crate::envelope::Envelope;
-use crate::flow::{Flow, Refused};
+use crate::era::UpstreamEra;
+use crate::flow::{Flow, RESUMED, Refused};
 use crate::json::{RawObject, may_name};
 use crate::meta::{self, CLIENT_CAPABILITIES, CLIENT_INFO, ClientMeta, SERVER_INFO, own_info};
 use crate::recipient::Recipient;
@@ -70,6 +71,16 @@ impl Session {
     /// Finds out which era the upstream speaks: what it says of itself if that is 2026-07-28, `None`
     /// after the handshake of 2025.
     async fn find_era(self: &Arc<Self>, client_meta: &ClientMeta) -> Result<Option<String>, Reply> {
+        if self.era == UpstreamEra::Legacy {
+            return self.lower(client_meta).await.map(|()| None);
+        }
+        let name = &self.fallback_name;
+        if self.gateway.legacy_askers.has(name) {
+            if self.lower(client_meta).await.is_ok() {
+                return Ok(None);
+            }
+            self.gateway.legacy_askers.forget(name);
+        }
         let params = client_meta.applied_to("{}");
         let asked = async {
             let reply = self.request("server/discover", &params).await;
@@ -266,7 +277,7 @@ impl Session {
             return self.resume(call.clone(), &params.to_string());
         };
         let mut binding = self.binding("resume", params);
-        binding.target = format!("resume {handle}");
+        binding.target = format!("{RESUMED}{handle}");
         flow.declare(declared);
         self.attend(&flow, call, binding);
     }

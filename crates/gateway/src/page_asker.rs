@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use entreat_core::schema::import_as;
+use entreat_core::schema::{import_as, import_question};
 use entreat_core::url_guard::{Action, Card, Warning, inspect};
 use entreat_core::{CancelReason, ElicitationId, Form, Mode, Outcome, TextFormat, Timeout};
 use entreat_engine::{Ask, AskError, Asker, Channel, Elicitation, Links, NoPage, Wait};
@@ -17,8 +17,6 @@ use crate::session::Person;
 /// Opens a page in the browser of this machine.
 pub(crate) type OpenBrowser = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The title of a form if neither the schema nor the message has one.
-const UNTITLED: &str = "Question";
 /// How long a question behind a link stays open.
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -132,11 +130,13 @@ impl PageAsker {
         self.links.is_some()
     }
 
-    /// Opens a page for a question.
+    /// Opens a page for a question. `cancelled` and `ended` fire when nobody waits for the answer any
+    /// more, because of its call or of the whole session.
     pub(crate) async fn ask(
         &self,
         question: PageQuestion,
         cancelled: CancellationToken,
+        ended: CancellationToken,
     ) -> Result<OpenPage, NotAsked> {
         let links = self.links.as_ref().ok_or(NotAsked::NoPages)?;
         let respondent = question.respondent.as_ref().or(self.respondent.as_ref());
@@ -187,8 +187,11 @@ impl PageAsker {
             url: String::new(),
             on_page: OnPageGuard(self.lost_answers.clone(), id),
             wait: Some(wait),
-            withdrawal: Withdrawal(Some(respondent.clone())),
-            cancelled,
+            withdrawal: Withdrawal {
+                question: Some(respondent.clone()),
+                cancelled,
+                ended,
+            },
         };
         if !filled.is_empty() {
             // It is a help; without it, the question is asked all the same.
@@ -215,8 +218,6 @@ pub(crate) struct OpenPage {
     pub(crate) url: String,
     wait: Option<Wait>,
     withdrawal: Withdrawal,
-    /// Fires when nobody waits for the answer any more.
-    cancelled: CancellationToken,
     on_page: OnPageGuard,
 }
 
@@ -246,16 +247,16 @@ impl OpenPage {
         let settled = tokio::select! {
             biased;
             settled = &mut *wait => settled,
-            () = self.cancelled.cancelled() => {
-                if let Some(question) = &self.withdrawal.0 {
+            () = self.withdrawal.cancelled.cancelled() => {
+                if let Some(question) = &self.withdrawal.question {
                     // Fails if it is decided.
-                    let _ = question.cancel(CancelReason::AskerCancelled).await;
+                    let _ = question.cancel(CancelReason::SessionExpired).await;
                 }
                 wait.await
             }
         };
         self.wait = None;
-        self.withdrawal.0 = None;
+        self.withdrawal.question = None;
         let Ok(settled) = settled else {
             return PageDecision::Withdrawn;
         };
@@ -280,7 +281,7 @@ impl OpenPage {
 
     /// Withdraws the question, unless it is decided already.
     pub(crate) async fn withdraw(mut self) -> PageDecision {
-        if let Some(question) = &self.withdrawal.0 {
+        if let Some(question) = &self.withdrawal.question {
             // Fails if it is decided.
             let _ = question.cancel(CancelReason::AskerCancelled).await;
         }
@@ -289,16 +290,28 @@ impl OpenPage {
 }
 
 /// Cancels a question when dropped, which closes its page.
-struct Withdrawal(Option<Elicitation>);
+struct Withdrawal {
+    question: Option<Elicitation>,
+    /// Fires when nobody waits for the answer any more.
+    cancelled: CancellationToken,
+    /// Fires when the session ends.
+    ended: CancellationToken,
+}
 
 impl Drop for Withdrawal {
     fn drop(&mut self) {
-        if let Some(question) = self.0.take()
+        // What was asked in another way is withdrawn; otherwise there is nobody to answer.
+        let reason = if self.cancelled.is_cancelled() || self.ended.is_cancelled() {
+            CancelReason::SessionExpired
+        } else {
+            CancelReason::AskerCancelled
+        };
+        if let Some(question) = self.question.take()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(async move {
                 // Fails if it is decided.
-                let _ = question.cancel(CancelReason::AskerCancelled).await;
+                let _ = question.cancel(reason).await;
             });
         }
     }
@@ -307,13 +320,8 @@ impl Drop for Withdrawal {
 /// A server's form as a page shows it: the form, and the message that stands above it.
 pub(crate) fn form_of(message: &str, schema: &Value) -> Result<(Form, String), NotAsked> {
     let schema = secrets::masked(schema);
-    let title = if message.trim().is_empty() {
-        UNTITLED
-    } else {
-        message
-    };
-    let import = import_as(&schema, "question", title).map_err(NotAsked::Schema)?;
-    let mut text = if message == import.form.title() {
+    let import = import_question(&schema, message).map_err(NotAsked::Schema)?;
+    let mut text = if message.trim() == import.form.title() {
         String::new()
     } else {
         message.to_owned()

@@ -242,6 +242,11 @@ impl Recipient {
         }
     }
 
+    /// Fires when the session ends.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.session().stop.clone()
+    }
+
     /// Asks the client itself. A cancelled call cancels its questions.
     pub(crate) async fn push(&self, method: &str, params: &str) -> Reply {
         self.push_keyed(method, params, None).await
@@ -391,7 +396,9 @@ impl Recipient {
     }
 
     /// Gives the client the link to a page, in the result of its call.
-    pub(crate) fn offer(&self, link: Link) {
+    pub(crate) async fn offer(&self, link: Link) {
+        // What the result looks like depends on the tool.
+        self.session().know_tools().await;
         match self {
             Self::Pushed(recipient) => {
                 if let Some(call) = &recipient.linkable {

@@ -128,7 +128,10 @@ pub(crate) async fn drive(
         if recipient.cancelled().is_cancelled() {
             return Reply::call_cancelled();
         }
-        let reply = session.request(method, &next.to_string()).await;
+        let reply = match session.request(method, &next.to_string()).await {
+            Reply::Error(error) => Reply::Error(session.with_remedy(&error).unwrap_or(error)),
+            result @ Reply::Result(_) => result,
+        };
         drop(reservation);
         let next = match &reply {
             Reply::Result(result) => Round::of(result),

@@ -27,12 +27,14 @@ use tokio_util::task::TaskTracker;
 
 use self::open::Pending;
 pub(crate) use self::open::{MAX_PUSHED, Push, State, params_with_token};
+use self::tools::StructuredTools;
 use crate::approvals::Approvals;
 use crate::call::{Call, Method, token_in};
 use crate::cancellation::{CANCELLED, Cancellation};
 use crate::capability::Capabilities;
 use crate::client::ClientSender;
 use crate::envelope::{Envelope, Kind, RawId};
+use crate::era::UpstreamEra;
 use crate::flow::Flows;
 use crate::gateway::{Gateway, Upstream};
 use crate::incoming::{self, Incoming};
@@ -110,6 +112,8 @@ pub(crate) struct Session {
     pub(crate) page_asker: PageAsker,
     /// What the upstream may offer and ask.
     pub(crate) policy: Policy,
+    /// Which versions the upstream is spoken to in.
+    pub(crate) era: UpstreamEra,
     /// What is known of the upstream, if anybody wants to know.
     pub(crate) observed: Option<Arc<Observed>>,
     /// Whether the last page of a list of tools has gone by.
@@ -126,6 +130,7 @@ pub(crate) struct Session {
     pub(crate) raised: Raised,
     pub(crate) lowered: Lowered,
     pub(crate) approvals: Approvals,
+    structured: StructuredTools,
     /// The arguments that clients over HTTP repeat in headers.
     pub(crate) param_headers: ToolHeaders,
     rate: Option<RateLimiter>,
@@ -208,6 +213,7 @@ impl Session {
             is_named,
             url,
             policy,
+            era,
             ..
         } = upstream;
         let digits = random::name::<8>(gateway.page_asker.asker.engine());
@@ -230,6 +236,7 @@ impl Session {
             page_asker: gateway.page_asker.for_person(&person),
             person,
             policy: policy.clone().for_session(),
+            era: *era,
             has_listed: AtomicBool::new(false),
             list_failed: Mutex::default(),
             negotiating: tokio::sync::Mutex::default(),
@@ -240,6 +247,7 @@ impl Session {
             raised: Raised::default(),
             lowered: Lowered::default(),
             approvals: Approvals::default(),
+            structured: StructuredTools::default(),
             param_headers: ToolHeaders::default(),
             rate: rate.map(|count| RateLimiter::new(Rate::per_minute(count))),
             memory,
@@ -571,7 +579,7 @@ impl Session {
                     (self.memory.clone(), Some(reservation)),
                 );
                 self.end_with_its_stream(&call);
-                let mut pair = self.state.lock().pair;
+                let mut pair = self.pair_of_next();
                 let negotiating = if pair == Pair::Undecided {
                     let guard = self.negotiating.lock().await;
                     pair = self.state.lock().pair;
@@ -768,11 +776,13 @@ impl Session {
             return;
         };
         let pair = self.state.lock().pair;
-        let changed = match pair {
-            Pair::Undecided | Pair::Legacy => self.legacy_reply(call, result, error),
-            Pair::Modern => self.modern_reply(call, result, error),
-            Pair::Raised => self.raised_reply(call, result, error),
-            Pair::Lowered => self.lowered_reply(call, result, error),
+        let explained = error.and_then(|error| self.with_remedy(error));
+        let changed = match (explained, pair) {
+            (Some(error), _) => Change::Reply(Reply::Error(error)),
+            (None, Pair::Undecided | Pair::Legacy) => self.legacy_reply(call, result, error),
+            (None, Pair::Modern) => self.modern_reply(call, result, error),
+            (None, Pair::Raised) => self.raised_reply(call, result, error),
+            (None, Pair::Lowered) => self.lowered_reply(call, result, error),
         };
         if matches!(changed, Change::Held) {
             return call.client.leave();

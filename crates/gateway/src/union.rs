@@ -160,6 +160,11 @@ impl Union {
         self.tasks.wait().await;
     }
 
+    /// Whether a new connection to an upstream would be spoken to in a way that serves it better.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.all_up().iter().any(|up| up.session.is_outdated())
+    }
+
     /// Whether anything is open that somebody waits for, or may come back to.
     pub(crate) fn is_busy(&self) -> bool {
         !self.open.is_empty() || self.all_up().iter().any(|up| up.session.is_busy())

@@ -36,6 +36,7 @@ use crate::call::DAY_MS;
 use crate::error::AskError;
 use crate::malformed::shortened;
 use crate::mcp::{Inner, Mcp};
+use crate::parked::RESUME;
 use crate::workspace::{SecretPlace, SecretTarget, Workspace, WorkspaceError};
 use crate::wrap::Wrapped;
 
@@ -121,7 +122,10 @@ impl ServerHandler for AskServer {
         let ask = Ask::of(&context)?;
         let offer = self.offer(ask.is_remote());
         let Some(tool) = offer.tool(&request.name) else {
-            let names = [tools::ASK_USER, tools::ASK_STATUS, tools::ASK_CANCEL];
+            let mut names = vec![tools::ASK_USER, tools::ASK_STATUS, tools::ASK_CANCEL];
+            if self.inner.links.is_some() {
+                names.push(RESUME);
+            }
             let name = shortened(&request.name);
             let message = format!("there is no tool `{name}`; there are {}", list(&names));
             return Err(ErrorData::invalid_params(message, None));

@@ -4,7 +4,7 @@
 //! handler keeps waiting; the tool `resume_question` returns its result, or the next link. Waiting
 //! calls and unfetched results are limited, with a share of both for each principal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use entreat_engine::shares::Shares;
@@ -126,12 +126,14 @@ enum Stage {
 }
 
 impl Inner {
-    /// Runs a handler in the background, and answers its call with the link.
+    /// Runs a handler in the background, and answers its call with the link; `is_structured` says
+    /// whether its tool's results have a schema.
     pub(crate) fn park(
         self: &Arc<Self>,
         call: Arc<Call>,
         handler: Handler<ToolResult>,
         link: &Link,
+        is_structured: bool,
     ) -> ToolResult {
         let place = call.client().place(&self.parked.links).map_err(|full| {
             let message = format!("too many questions wait behind links: {full}; try again later");
@@ -170,7 +172,18 @@ impl Inner {
             }
             inner.parked.remove(&name);
         });
-        Ok(link_result(link, &handle).into())
+        let text = link_text(link, &handle);
+        let result = if is_structured {
+            // Clients check a result against its tool's schema, unless it is an error.
+            let text = format!(
+                "This is not a failure: the call waits for a person, and goes on. It is marked as \
+                 an error only because its own result is not there yet.\n\n{text}"
+            );
+            CallToolResult::error(vec![ContentBlock::text(text)])
+        } else {
+            CallToolResult::success(vec![ContentBlock::text(text)])
+        };
+        Ok(result.into())
     }
 
     /// Waits up to `page_wait` for a parked call's result or its next link.
@@ -188,10 +201,17 @@ impl Inner {
             call.map(|call| (call.stage.clone(), call.announced.clone()))
         };
         let Some((mut stage, last)) = found else {
-            let message = format!(
-                "There is no waiting question `{handle}`. Its result may already have been \
-                 fetched; call the tool that asked it again."
-            );
+            let message = if handle.is_empty() {
+                format!(
+                    "`question` is required: call `{RESUME}` with the id of the question, from the \
+                     result that contained its link."
+                )
+            } else {
+                format!(
+                    "There is no waiting question `{handle}`. Its result may already have been \
+                     fetched; call the tool that asked it again."
+                )
+            };
             return Ok(CallToolResult::error(vec![ContentBlock::text(message)]).into());
         };
         let has_changed = |stage: &Stage| !matches!(stage, Stage::Waiting(link) if *link == last);
@@ -203,7 +223,8 @@ impl Inner {
         let now = stage.borrow().clone();
         match now {
             Stage::Waiting(link) => {
-                let result = link_result(&link, handle);
+                let text = ContentBlock::text(link_text(&link, handle));
+                let result = CallToolResult::success(vec![text]);
                 if let Some(call) = self.parked.table.lock().calls.get_mut(handle) {
                     call.announced = link;
                 }
@@ -226,6 +247,31 @@ impl Inner {
     }
 }
 
+/// The maximum number of tools of which it is remembered that their results have a schema.
+const MAX_STRUCTURED: usize = 2_000;
+
+/// The tools whose results have a schema, as a server lists them: not every server tells of a single
+/// tool.
+#[derive(Default)]
+pub(crate) struct StructuredTools(Mutex<HashSet<String>>);
+
+impl StructuredTools {
+    pub(crate) fn note(&self, tools: &[Tool]) {
+        let mut names = self.0.lock();
+        for tool in tools {
+            if tool.output_schema.is_none() {
+                names.remove(&*tool.name);
+            } else if names.len() < MAX_STRUCTURED {
+                names.insert(tool.name.to_string());
+            }
+        }
+    }
+
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.0.lock().contains(tool)
+    }
+}
+
 /// Runs a handler to completion, and publishes each link that it offers.
 async fn run_to_end(
     call: &Call,
@@ -245,15 +291,14 @@ async fn run_to_end(
     }
 }
 
-/// The tool result that the model reads and relays to the person.
-fn link_result(link: &Link, handle: &str) -> CallToolResult {
-    let text = format!(
+/// What the model reads and relays to the person.
+fn link_text(link: &Link, handle: &str) -> String {
+    format!(
         "A person has to answer before this can continue. Ask the person to open this link: \
          {}\n\nThen call the tool `{RESUME}` with {{\"question\": \"{handle}\"}} to continue.\n\n\
          The question:\n\n{}",
         link.url, link.message
-    );
-    CallToolResult::success(vec![ContentBlock::text(text)])
+    )
 }
 
 /// The definition of the tool.

@@ -37,7 +37,7 @@ use crate::drive::{DriveOutcome, Handler, PendingQuestion, drive};
 use crate::error::{reject_state, tool_result};
 use crate::malformed;
 use crate::mcp::Inner;
-use crate::parked::{RESUME, resume_tool};
+use crate::parked::{RESUME, StructuredTools, resume_tool};
 use crate::raw::{Slot, to_typed};
 use crate::replay::Replay;
 use crate::sessions::RequestScope;
@@ -47,6 +47,7 @@ use crate::used_states::StateUse;
 pub struct Wrapped<S> {
     inner: Arc<Inner>,
     server: Arc<S>,
+    structured: Arc<StructuredTools>,
 }
 
 impl<S> Clone for Wrapped<S> {
@@ -54,6 +55,7 @@ impl<S> Clone for Wrapped<S> {
         Self {
             inner: self.inner.clone(),
             server: self.server.clone(),
+            structured: self.structured.clone(),
         }
     }
 }
@@ -69,6 +71,7 @@ impl<S: ServerHandler> Wrapped<S> {
         Self {
             inner,
             server: Arc::new(server),
+            structured: Arc::default(),
         }
     }
 
@@ -92,6 +95,12 @@ impl<S: ServerHandler> Wrapped<S> {
 
     pub(crate) fn inner(&self) -> &Arc<Inner> {
         &self.inner
+    }
+
+    /// Whether the results of a tool have a schema.
+    fn is_structured(&self, tool: &str) -> bool {
+        let known = self.server.get_tool(tool);
+        known.is_some_and(|tool| tool.output_schema.is_some()) || self.structured.has(tool)
     }
 
     fn client(&self, context: &RequestContext<RoleServer>) -> Client {
@@ -313,7 +322,10 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
             })
         };
         let park = |call: Arc<Call>, work| match call.run.take_link() {
-            Some(link) => self.inner.park(call, work, &link),
+            Some(link) => {
+                let is_structured = self.is_structured(&name);
+                self.inner.park(call, work, &link, is_structured)
+            }
             None => Err(ErrorData::internal_error(
                 "the link was already returned",
                 None,
@@ -386,6 +398,7 @@ impl<S: ServerHandler> ServerHandler for Wrapped<S> {
     ) -> Result<ListToolsResult, ErrorData> {
         let can_resume = self.inner.has_page_for(&self.client(&context));
         let mut listed = self.server.list_tools(request, context).await?;
+        self.structured.note(&listed.tools);
         if can_resume && listed.next_cursor.is_none() {
             listed.tools.push(resume_tool());
         }

@@ -75,6 +75,19 @@ pub struct Refusal {
     pub data: Value,
 }
 
+impl CallError {
+    /// The longest timeout that the service allows, in milliseconds, and the setting that changes
+    /// it, if the call asked for a longer one.
+    pub fn timeout_limit(&self) -> Option<(u64, &str)> {
+        let Self::Refused(refusal) = self else {
+            return None;
+        };
+        let setting = refusal.data["setting"].as_str()?;
+        (refusal.data["key"] == "timeout" || refusal.data["param"] == "timeout").then_some(())?;
+        Some((refusal.data["maximum"].as_u64()?, setting))
+    }
+}
+
 impl ControlClient {
     /// Creates a client of the service at this URL, authenticated by a key.
     pub fn new(url: &str, key: Option<&str>) -> Result<Self, ClientError> {
@@ -92,6 +105,28 @@ impl ControlClient {
     /// Returns the URL of the service.
     pub fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// Creates a question, with the longest timeout that the service allows if it refuses that of
+    /// the parameters as too long: nobody has asked for that one.
+    pub async fn create_with_allowed_timeout(
+        &self,
+        mut params: Value,
+        timeout: Duration,
+    ) -> Result<Value, CallError> {
+        let method = "elicitation/create";
+        let created = self.call(method, params.clone(), timeout).await;
+        let limit = created.as_ref().err().and_then(CallError::timeout_limit);
+        let Some((maximum, setting)) = limit else {
+            return created;
+        };
+        tracing::info!(
+            maximum,
+            setting,
+            "a service shortens the time for a question"
+        );
+        params["timeout"] = maximum.into();
+        self.call(method, params, timeout).await
     }
 
     /// Calls a method, within a timeout.

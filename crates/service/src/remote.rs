@@ -102,8 +102,9 @@ impl RemotePages {
             params["respondentAuth"] = wanted_sign_in(auth);
         }
         let client = &self.inner.client;
+        // The deadline here is for a person, who may take as long as there is a page.
         let made = client
-            .call("elicitation/create", params, CALL_TIMEOUT)
+            .create_with_allowed_timeout(params, CALL_TIMEOUT)
             .await;
         let made = made.map_err(|error| {
             let service = client.url().host_str();

@@ -104,6 +104,10 @@ try {
     log.push({ dir: "step", message: step });
     if (step.sleep) {
       await sleep(step.sleep);
+    } else if (step.checked) {
+      // As programs call a tool: the SDK checks the result against the schema that was listed.
+      await client.listTools();
+      await client.callTool(step.params);
     } else if (step.notify) {
       await client.notification({ method: step.notify, params: step.params });
     } else {

@@ -6,7 +6,7 @@ import sys
 
 import scripts
 from people import Chromium, Desktop, Terminal, page
-from places import BIN, HERE, NPM, clients, wrapped
+from places import BIN, HERE, NPM, PYTHON, clients, wrapped
 from record import Wrong, environment, received
 from scripts import ALL, L11, M, NOTHING
 
@@ -31,6 +31,9 @@ def run(setting) -> None:
     wanted = [client for client in clients(setting) if setting.all or client.name == "typescript 2"]
     for client in wanted:
         setting.tried("silent", f"{client} without elicitation", lambda: without(setting, client, command))
+    checking = [client for client in clients(setting) if setting.all or client.name in ("python", "typescript 1")]
+    for client in checking:
+        setting.tried("silent", f"{client} that checks results", lambda: checked(setting, client))
     # Each takes half a minute, which is how long a client may be silent.
     # A client of 2026-07-28 that answers nothing does not come back for the result either.
     for client in [client for client in wanted if setting.all and client.version < M]:
@@ -115,6 +118,18 @@ def without(setting, client, command) -> str:
         log = client.run({"command": wrapped(setting, command)}, script, NOTHING, {}, desktop.environment)
     told("\n".join(received(log)))
     return "one page"
+
+
+def checked(setting, client) -> str:
+    """A tool with an output schema: the SDK drops a result that has the link and no structured content."""
+    command = [PYTHON, str(HERE.parent / "servers/greeter.py")]
+    # The Python SDK's servers ask in 2025 only.
+    options = ["--era", "legacy"] if client.version == M else []
+    script = [{**scripts.call("greet"), "checked": True}]
+    # Without a display, there is no browser.
+    log = client.run({"command": wrapped(setting, command, *options)}, script, NOTHING, {})
+    told("\n".join(received(log)), ["open this link: http", "This is not a failure"])
+    return "a link"
 
 
 def mute(setting, client, command) -> str:

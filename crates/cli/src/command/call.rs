@@ -131,6 +131,9 @@ enum Ui {
     Browser,
 }
 
+/// How servers of the Python SDK refuse to push a question to a client of 2026-07-28.
+const NO_BACK_CHANNEL: &str = "no back-channel for server-initiated requests";
+
 const AFTER_HELP: &str = "\
 Examples:
   entreat call --list http://127.0.0.1:3000/mcp
@@ -302,7 +305,11 @@ async fn call(
     );
     let connected = tokio::select! {
         connected = connecting => connected,
-        signal = signals.next() => return Ok(signal),
+        signal = signals.next() => {
+            // It may say why nothing happens.
+            print_held(stderr.as_ref());
+            return Ok(signal);
+        }
     };
     let running = match connected {
         Ok(running) => running,
@@ -421,6 +428,11 @@ fn report(
             context.say(format_args!(
                 "entreat: the server returned an error: {message} ({code})"
             ));
+            if args.era != EraArg::Legacy && error.message.contains(NO_BACK_CHANNEL) {
+                context.say(format_args!(
+                    "entreat: this server can ask only in 2025-11-25 or older: add --era legacy"
+                ));
+            }
             true
         }
         Err(CallError::Declined | CallError::Abandoned) => false,

@@ -3,6 +3,7 @@
 //! Changes nothing: creates no file, and opens none for writing. Each check in `doctor/` is a pure
 //! function of facts, next to the function that gathers them.
 
+mod accounts;
 mod certificate;
 mod files;
 mod finding;
@@ -149,13 +150,14 @@ async fn examine(args: &Args, environment: &Environment) -> anyhow::Result<Vec<F
     if let Some(facts) = sign_in::gather(&config, || clock.wall()).await {
         findings.extend(sign_in::check(facts.as_ref().map_err(String::as_str)));
     }
-    findings.extend(upstreams::check(&config).await);
+    findings.extend(accounts::check(&config).await);
     if let Some(facts) = tokens::gather(&config, || clock.wall()).await {
         findings.extend(tokens::check(&facts));
     }
     if let Some(endpoint) = &config.otlp_endpoint {
         findings.push(telemetry::check(endpoint, telemetry::probe(endpoint).await));
     }
+    findings.extend(upstreams::check(&config, environment));
     if let Some(folder) = &config.forms {
         findings.extend(forms::check(folder, &forms::gather(folder).await));
     }

@@ -220,6 +220,7 @@ fn connect(
             is_named: true,
             url,
             policy: policy.clone(),
+            era: upstream.era,
         })
     })
 }

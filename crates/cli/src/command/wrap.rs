@@ -10,7 +10,7 @@ use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::lines::stdio;
 use entreat::gateway::side::{Closed, UpstreamReceiver, UpstreamSender};
 use entreat::gateway::{
-    ApprovalAction, ApprovalRule, GatewaySettings, Glob, Policy, Root, Trace, Upstream,
+    ApprovalAction, ApprovalRule, GatewaySettings, Glob, Policy, Root, Trace, Upstream, UpstreamEra,
 };
 use http::HeaderMap;
 use url::Url;
@@ -24,7 +24,7 @@ use crate::sign_in::{SignInArgs, SignInWay};
 use crate::signals::Signals;
 use crate::store::{NewStoreArgs, StoreLocation};
 use crate::texts::Texts;
-use crate::{browser, output, runtime, service, trace_file};
+use crate::{browser, output, runtime, server_label, service, trace_file};
 
 /// Stand between an MCP client and a server, so that the server's questions reach you
 ///
@@ -50,7 +50,11 @@ pub(crate) struct Args {
     /// Ask nothing: questions that the client can't show are left to it
     #[arg(long)]
     no_fulfil: bool,
-    /// What to call the server, on pages and in rules [default: the command, or the URL's host]
+    /// The protocol version to speak to the server
+    #[arg(long, value_enum, default_value = "auto")]
+    era: EraArg,
+    /// What to call the server, on pages and in rules [default: the command, or the script or package
+    /// that it runs, such as `server.py`; the URL's host]
     #[arg(long, value_name = "NAME", value_parser = server_name)]
     name: Option<String>,
     /// Ask you before calls of the tools whose names match, such as `delete_*`; may be repeated. `*`
@@ -81,6 +85,23 @@ pub(crate) struct Args {
     shared: ConfigArgs,
     #[command(flatten)]
     new_store: NewStoreArgs,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum EraArg {
+    /// That of the client, if the server supports it
+    Auto,
+    /// 2025-11-25 or older: for servers that can't ask in 2026-07-28
+    Legacy,
+}
+
+impl From<EraArg> for UpstreamEra {
+    fn from(era: EraArg) -> Self {
+        match era {
+            EraArg::Auto => Self::Auto,
+            EraArg::Legacy => Self::Legacy,
+        }
+    }
 }
 
 /// The longest name of a server, in characters.
@@ -221,6 +242,7 @@ fn connect(args: &Args, context: &Context) -> anyhow::Result<Upstream> {
             is_named: args.name.is_some(),
             url: Some(url.clone()),
             policy: Policy::default(),
+            era: args.era.into(),
         });
     }
     let Some((program, arguments)) = args.command.split_first() else {
@@ -235,10 +257,14 @@ fn connect(args: &Args, context: &Context) -> anyhow::Result<Upstream> {
     Ok(Upstream {
         sender: UpstreamSender::Child(sender),
         receiver: UpstreamReceiver::Child(receiver),
-        name: args.name.clone().unwrap_or(name),
+        name: args.name.clone().unwrap_or_else(|| {
+            let name = server_label::of(program, arguments);
+            name.unwrap_or_else(|| output::sanitize_path(program))
+        }),
         is_named: args.name.is_some(),
         url: None,
         policy: Policy::default(),
+        era: args.era.into(),
     })
 }
 

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use entreat::gateway::{Glob, PinMode};
+use entreat::gateway::{Glob, PinMode, UpstreamEra};
 use entreat_core::closest;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toml::Spanned;
@@ -20,7 +20,7 @@ use super::origin::Origin;
 use super::secret::read_secret;
 use crate::output;
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 18] = [
     "name",
     "command",
     "url",
@@ -38,6 +38,7 @@ const KEYS: [&str; 17] = [
     "client_metadata_url",
     "scopes",
     "sign_in_port",
+    "era",
 ];
 const MAX_NAME_LENGTH: usize = 32;
 
@@ -53,6 +54,7 @@ pub(crate) struct UpstreamConfig {
     pub(crate) may_ask_urls: bool,
     pub(crate) questions_per_minute: Option<u32>,
     pub(crate) oauth: Option<OAuthConfig>,
+    pub(crate) era: UpstreamEra,
     pub(crate) origin: Origin,
 }
 
@@ -157,6 +159,14 @@ impl<'a, 'b> Table<'a, 'b> {
         };
         let questions_per_minute = self.number("questions_per_minute");
         let oauth = self.oauth(target.as_ref());
+        let era = match self.text("era").as_deref() {
+            None | Some("auto") => UpstreamEra::Auto,
+            Some("legacy") => UpstreamEra::Legacy,
+            Some(_) => {
+                self.reject("era", "it must be auto or legacy");
+                UpstreamEra::Auto
+            }
+        };
         let upstream = UpstreamConfig {
             name: name?,
             target: target?,
@@ -167,6 +177,7 @@ impl<'a, 'b> Table<'a, 'b> {
             may_ask_urls,
             questions_per_minute,
             oauth,
+            era,
             origin: self.place.clone(),
         };
         self.is_valid.then_some(upstream)

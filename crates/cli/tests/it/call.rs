@@ -414,3 +414,48 @@ fn a_server_that_breaks_at_the_newer_version_is_called_by_the_older() {
         run.stderr
     );
 }
+
+/// A server of 2025 that fills its stderr with errors about what it does not know.
+const NOISY: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case $line in
+    *server/discover*) echo 'Failed to validate request' >&2
+      say '"error":{"code":-32602,"message":"Invalid request parameters"}' ;;
+    *initialize\"*) say '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"old","version":"1"}}' ;;
+    *tools/call*) echo 'The tool runs' >&2
+      say '"result":{"content":[{"type":"text","text":"done"}]}' ;;
+    *'"id":'*) say '"result":{"tools":[{"name":"do","inputSchema":{"type":"object"}}]}' ;;
+  esac
+done
+"#;
+
+#[test]
+fn errors_of_an_older_server_about_the_first_request_are_not_shown() {
+    let run = entreat(&["call", "do", "--", "/bin/sh", "-c", NOISY]);
+    assert_eq!((run.code, run.stdout.trim()), (0, "done"), "{}", run.stderr);
+    assert_eq!(run.stderr, "The tool runs\n");
+    // Of a server that dies, everything is.
+    let dies = "read -r line; echo 'No module named x' >&2; exit 1";
+    let run = entreat(&["call", "do", "--", "/bin/sh", "-c", dies]);
+    assert!(run.stderr.contains("No module named x"), "{}", run.stderr);
+}
+
+#[test]
+fn a_server_that_cannot_ask_in_2026_gets_the_option_that_helps() {
+    let server = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+  case $line in
+    *server/discover*) say '"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"}' ;;
+    *tools/call*) say '"error":{"code":-32600,"message":"Cannot send '"'elicitation/create'"': this transport context has no back-channel for server-initiated requests."}' ;;
+    *'"id":'*) say '"result":{"resultType":"complete","tools":[{"name":"do","inputSchema":{"type":"object"}}],"ttlMs":0,"cacheScope":"private"}' ;;
+  esac
+done
+"#;
+    let run = entreat(&["call", "do", "--", "/bin/sh", "-c", server]);
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("add --era legacy"), "{}", run.stderr);
+}

@@ -406,3 +406,25 @@ fn wrong_usage_is_neither_a_finding_nor_a_success() {
     let run = Ground::new().run(&["--stoer", "q.db"], &[]);
     assert_eq!((run.code, run.stdout.as_str()), (2, ""));
 }
+
+#[test]
+fn servers_that_cannot_be_started_and_rules_for_no_server_are_found() {
+    let ground = Ground::new();
+    ground.write("tool.sh", "#!/bin/sh\n", 0o644);
+    let config = "[[upstream]]\nname = 'shell'\ncommand = ['sh', '-c', 'true']\n\n\
+                  [[upstream]]\nname = 'gone'\ncommand = ['no-such-command-anywhere']\n\n\
+                  [[upstream]]\nname = 'script'\ncommand = ['./tool.sh']\nfolder = '.'\n\n\
+                  [[rule]]\naction = 'deny'\nserver = 'sh*'\n\n\
+                  [[rule]]\naction = 'ask'\nserver = 'shel'\n";
+    ground.write("entreat.toml", config, 0o600);
+    let run = ground.run(&[], &[]);
+    assert_eq!(run.code, 1);
+    for expected in [
+        "gone: cannot start `no-such-command-anywhere`: there is no such command",
+        "script: cannot start `./tool.sh`: the file is not executable",
+        "`server = \"shel\"` matches no name of an [[upstream]]",
+    ] {
+        assert!(run.stdout.contains(expected), "{expected}\n{}", run.stdout);
+    }
+    assert!(!run.stdout.contains("sh*"), "{}", run.stdout);
+}

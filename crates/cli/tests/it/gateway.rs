@@ -107,11 +107,43 @@ fn a_check_says_what_each_server_is_and_offers() {
     let done = check.output().expect("it runs");
     assert_eq!(done.status.code(), Some(1));
     let said = String::from_utf8(done.stdout).expect("text");
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 3, "{said}");
-    assert_eq!(lines[0], "old: o 1 (2025-11-25), 1 tool (1 not offered)");
-    assert_eq!(lines[1], "new: new 0 (2026-07-28), 1 tool");
-    assert!(lines[2].starts_with("down: "), "{said}");
+    let mut lines: Vec<&str> = said.lines().collect();
+    // They come as they are known.
+    lines.sort_unstable();
+    let expected = [
+        "down: cannot start `/there/is/no/such/program`: there is no such command",
+        "new: new 0 (2026-07-28), 1 tool",
+        "old: o 1 (2025-11-25), 1 tool (1 not offered)",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn a_silent_server_keeps_the_others_from_no_line_and_a_failure_has_its_cause() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let shell = |name: &str, script: &str| {
+        format!("[[upstream]]\nname = '{name}'\ncommand = ['/bin/sh', '-c', '{script}']\n\n")
+    };
+    let nameless = OLD.replace("\"version\":\"1\"", "\"version\":\"\"");
+    assert_ne!(nameless, OLD);
+    std::fs::write(folder.path().join("old.sh"), nameless).expect("it is ours");
+    let old = format!(". {}", folder.path().join("old.sh").display());
+    let config = shell("silent", "cat > /dev/null")
+        + &shell("broken", "echo no module named x >&2; exit 3")
+        + &shell("old", &old);
+    let file = folder.path().join("entreat.toml");
+    std::fs::write(&file, config).expect("it is ours");
+    let file = file.to_str().expect("text");
+    let mut session = Session::spawn(command(&["gateway", "check", "--config", file]));
+    let stdout = session.child.stdout.take().expect("stdout is a pipe");
+    let lines = BufReader::new(stdout).lines().take(2);
+    let mut lines: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    lines.sort_unstable();
+    assert!(lines[0].starts_with("broken: "), "{lines:?}");
+    assert!(lines[0].ends_with(": no module named x"), "{lines:?}");
+    assert_eq!(lines[1], "old: o (2025-11-25), 1 tool");
+    // The silent one has half a minute left.
+    session.child.kill().expect("it runs");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::command;
 use crate::http::Page;
+use crate::serve::{Service, folder};
 use crate::session::Session;
 
 /// The tool that goes on with a call: `entreat mcp` has a `resume_question` of its own.
@@ -91,6 +92,20 @@ fn a_call_waits_for_its_approval_on_a_page() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_service_with_its_default_settings_asks_for_as_long_as_it_allows() {
+    let folder = folder();
+    let service = Service::start(folder.path(), &["--store", "memory"]);
+    let url = format!("http://{}", service.address);
+    let mut client = Client::start(&["--service", &url, "--approve", "ask_status"]);
+    // A rule waits for a day, and the service for five minutes.
+    let (page, handle) = client.asked("ask_status", &json!({"id": "x"}));
+    assert!(page.checked().body.contains("May it run?"));
+    page.post("f.reason=&_f=0&_f=1", "send.no");
+    let refused = client.call(RESUME, &json!({"question": handle}));
+    assert!(text(&refused).contains("said no"), "{refused}");
+}
+
 #[test]
 fn a_trace_has_the_messages_and_nobody_else_may_read_it() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -57,6 +57,43 @@ pub fn import(schema: &Value) -> Result<Import, Problems> {
     import_as(schema, "imported", "Question")
 }
 
+/// The title of a question if neither its message nor its schema has one.
+const UNTITLED: &str = "Question";
+/// The longest message that is the title of its question, in characters.
+const MAX_HEADING: usize = 80;
+
+/// Imports the schema of a question that was asked in these words. A message of one short line is
+/// the form's title, in place of the schema's own, which is often the name of a class.
+///
+/// ```
+/// use entreat_core::schema::import_question;
+/// use serde_json::json;
+///
+/// let schema = json!({"type": "object", "title": "Who", "properties": {}});
+/// assert_eq!(import_question(&schema, "Who are you?")?.form.title(), "Who are you?");
+/// assert_eq!(import_question(&schema, "")?.form.title(), "Who");
+/// # Ok::<(), entreat_core::Problems>(())
+/// ```
+pub fn import_question(schema: &Value, message: &str) -> Result<Import, Problems> {
+    let message = message.trim();
+    let is_heading = !message.is_empty()
+        && !message.contains(['\n', '\r'])
+        && message.chars().count() <= MAX_HEADING;
+    if is_heading && schema.get("title").is_some() {
+        let mut schema = schema.clone();
+        if let Some(members) = schema.as_object_mut() {
+            members.remove("title");
+        }
+        return import_as(&schema, "question", message);
+    }
+    let title = if message.is_empty() {
+        UNTITLED
+    } else {
+        message
+    };
+    import_as(schema, "question", title)
+}
+
 /// Imports a schema as a form with this id, and this title unless the schema has one.
 ///
 /// Fails only if the value is not a schema of an object.

@@ -43,16 +43,6 @@ impl ServiceQuestions {
     }
 }
 
-/// The longest timeout that a service allows, in milliseconds, and the setting that changes it.
-fn too_long(error: &CallError) -> Option<(u64, &str)> {
-    let CallError::Refused(refusal) = error else {
-        return None;
-    };
-    let setting = refusal.data["setting"].as_str()?;
-    (refusal.data["key"] == "timeout" || refusal.data["param"] == "timeout").then_some(())?;
-    Some((refusal.data["maximum"].as_u64()?, setting))
-}
-
 impl QuestionService for ServiceQuestions {
     fn ask(&self, ask: ServiceAsk) -> ServiceFuture<ServiceQuestion> {
         let timeout = u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX);
@@ -68,15 +58,16 @@ impl QuestionService for ServiceQuestions {
         let is_default_timeout = ask.is_default_timeout;
         let client = self.client.clone();
         Box::pin(async move {
-            let create = |params| client.call("elicitation/create", params, CALL_TIMEOUT);
-            let mut asked = create(params.clone()).await;
-            if is_default_timeout
-                && let Some((maximum, _)) = asked.as_ref().err().and_then(too_long)
-            {
-                params["timeout"] = maximum.into();
-                asked = create(params).await;
-            }
-            let record = asked.map_err(|error| match too_long(&error) {
+            let asked = if is_default_timeout {
+                client
+                    .create_with_allowed_timeout(params, CALL_TIMEOUT)
+                    .await
+            } else {
+                client
+                    .call("elicitation/create", params, CALL_TIMEOUT)
+                    .await
+            };
+            let record = asked.map_err(|error| match error.timeout_limit() {
                 Some((maximum, setting)) => format!(
                     "`timeout_seconds` must be at most {} for this service; its setting \
                      `{setting}`, for all askers or for this one, changes that.",

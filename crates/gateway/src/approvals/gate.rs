@@ -49,7 +49,10 @@ enum Verdict {
 
 impl Gate {
     /// Returns once the call may run; the error is its result, if it may not.
-    pub(crate) async fn pass(self, recipient: &Recipient) -> Result<(), Reply> {
+    pub(crate) async fn pass(mut self, recipient: &Recipient) -> Result<(), Reply> {
+        self.session.know_tools().await;
+        let tool = self.session.approvals.tools.get(&self.tool);
+        self.question.add_missing_words(&tool);
         let verdict = {
             let _alive = recipient.keep_alive();
             self.ask(recipient).await

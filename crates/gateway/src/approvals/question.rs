@@ -34,6 +34,8 @@ pub(super) struct ApprovalQuestion {
     facts: Vec<(&'static str, String)>,
     /// Lines of others.
     quotes: Vec<(&'static str, String)>,
+    /// Whether one of them is what the server says about the tool.
+    has_words: bool,
 }
 
 /// What a question is about.
@@ -82,21 +84,36 @@ impl ApprovalQuestion {
             let none = std::collections::HashMap::new();
             quotes.push(("Other parameters", asked.others.lines(&none)?));
         }
-        let words = asked.tool.words();
-        if !words.is_empty() {
-            quotes.push((
-                "What the server says about the tool, in its own words",
-                words.join("\n"),
-            ));
-        }
-        Ok(Self {
+        let mut question = Self {
             title: format!("Run {} on {}?", short(asked.tool_name), short(asked.server)),
             who: asked.who.map(str::to_owned),
             timeout: asked.timeout,
             client: asked.client.map(str::to_owned),
             facts,
             quotes,
-        })
+            has_words: false,
+        };
+        question.add_words(asked.tool);
+        Ok(question)
+    }
+
+    /// Adds what the server says about the tool.
+    fn add_words(&mut self, tool: &Tool) {
+        let words = tool.words();
+        self.has_words = !words.is_empty();
+        if self.has_words {
+            self.quotes.push((
+                "What the server says about the tool, in its own words",
+                words.join("\n"),
+            ));
+        }
+    }
+
+    /// Adds what the server says about the tool, if it had said nothing when the call came.
+    pub(super) fn add_missing_words(&mut self, tool: &Tool) {
+        if !self.has_words {
+            self.add_words(tool);
+        }
     }
 
     /// How many bytes it has, here and on a page.
@@ -149,10 +166,11 @@ impl ApprovalQuestion {
     /// The question on our page, where two buttons answer it.
     pub(super) fn on_page(&self, left: Duration) -> Option<PageQuestion> {
         let form = json!({"id": "approval", "title": self.title, "fields": [
+            {"id": APPROVE, "type": "boolean", "label": "May it run?", "required": true,
+                "rendering": {"displayStyle": "segmented"}},
             {"id": REASON, "type": "text", "label": "Reason, if you say no",
                 "description": "The model that made the call reads it.",
                 "rendering": {"rows": 2}, "validation": {"maxLength": MAX_REASON}},
-            {"id": APPROVE, "type": "boolean", "label": "May it run?", "required": true},
         ]});
         let (message, format) = self.page_text();
         Some(PageQuestion {

@@ -194,6 +194,14 @@ impl Service {
         }
     }
 
+    /// Whether a new session would speak to an upstream in a way that serves it better.
+    fn is_outdated(&self) -> bool {
+        match self {
+            Self::One(session) => session.is_outdated(),
+            Self::All(union) => union.is_outdated(),
+        }
+    }
+
     fn is_busy(&self) -> bool {
         match self {
             Self::One(session) => session.is_busy(),
@@ -303,7 +311,12 @@ impl Sessions {
             capabilities,
         };
         let known = || self.modern.lock().get(&class).cloned();
-        let is_usable = |live: &Arc<LiveSession>| !live.is_ending();
+        let is_usable = |live: &Arc<LiveSession>| {
+            if live.service.is_outdated() && !live.service.is_busy() {
+                live.stop.cancel();
+            }
+            !live.is_ending()
+        };
         if let Some(live) = known().filter(is_usable) {
             live.touch(self.now());
             return Ok(live);

@@ -482,6 +482,11 @@ pub(crate) fn params_with_token(params: &str, token: &str) -> Option<String> {
 }
 
 impl State {
+    /// Whether no request is open at the upstream.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.requests.is_empty()
+    }
+
     /// The next place in the order of calls.
     pub(crate) fn next_place(&mut self) -> u64 {
         self.next += 1;

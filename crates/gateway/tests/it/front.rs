@@ -40,6 +40,7 @@ pub(crate) fn scripted_routes(servers: &Arc<Mutex<Vec<Peer>>>, per_principal: us
                 let (sender, receiver) = pipe::connect(reader, writer);
                 servers.lock().push(Peer::new(server));
                 Ok(Upstream {
+                    era: entreat_gateway::UpstreamEra::Auto,
                     is_named: true,
                     sender,
                     receiver,

@@ -214,6 +214,27 @@ async fn without_a_browser_the_result_has_a_link_and_resume_question_goes_on() {
 }
 
 #[tokio::test]
+async fn a_short_message_is_the_heading_of_its_page_and_the_schemas_title_is_left_out() {
+    let world = World::new(Ways::Browser).await;
+    let mut pair = world.connect();
+    pair.initialize(L11, json!({})).await;
+    pair.called(1, "t", json!({})).await;
+    let long = "Who are you? ".repeat(10);
+    for (message, heading) in [("Who are you?", "Who are you?"), (long.trim(), "Who")] {
+        let mut question = name_form();
+        question["message"] = message.into();
+        question["requestedSchema"]["title"] = "Who".into();
+        pair.server.ask(message, question).await;
+        let page = world.opened().await;
+        let status = world.question(&page).status().await.unwrap();
+        let request = &status.record().request;
+        assert_eq!(request.subject.form().unwrap().title(), heading);
+        let said = request.extras.as_ref().and_then(|extras| extras.message());
+        assert_eq!(said, (heading == "Who").then_some(message));
+    }
+}
+
+#[tokio::test]
 async fn what_a_server_says_comes_after_the_link_and_is_marked_as_its_own() {
     let world = World::new(Ways::Pages).await;
     let mut pair = world.connect();

@@ -12,6 +12,7 @@
 mod any_envelope;
 mod approvals;
 mod bounds;
+mod era;
 mod front;
 mod hard_cases;
 mod http_server;
@@ -23,6 +24,7 @@ mod modern;
 mod observe;
 mod raised;
 #[cfg(feature = "traces")]
+mod structured;
 mod traces;
 mod union;
 mod world;

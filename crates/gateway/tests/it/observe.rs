@@ -281,6 +281,7 @@ impl Web {
                 let (sender, receiver) = pipe::connect(reader, writer);
                 connected.lock().push(Peer::new(server));
                 Ok(Upstream {
+                    era: entreat_gateway::UpstreamEra::Auto,
                     is_named: false,
                     sender,
                     receiver,

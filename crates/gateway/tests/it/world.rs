@@ -1,12 +1,13 @@
 //! A gateway between a scripted client and a scripted server, on a virtual clock.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use entreat_core::{ElicitationId, UnixTime};
 use entreat_engine::{Elicitation, Engine, Links};
 use entreat_gateway::side::pipe;
-use entreat_gateway::{Builder, Gateway, GatewaySettings, Policy, Upstream};
+use entreat_gateway::{Builder, Gateway, GatewaySettings, Policy, Upstream, UpstreamEra};
 use entreat_testkit::VirtualClock;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -90,20 +91,51 @@ impl World {
         self.connect_with(Policy::default())
     }
 
-    /// Connects a client and a server that may offer what a policy says.
+    /// Connects a client and a server that may offer what a policy says. Without one that depends on
+    /// lists, the server lists no tools when the gateway itself asks for them.
     pub(crate) fn connect_with(&self, policy: Policy) -> Pair {
-        let (client, ours) = tokio::io::duplex(1 << 20);
         let (server, theirs) = tokio::io::duplex(1 << 20);
+        let lists = Arc::new(AtomicUsize::new(0));
+        let theirs = if policy.pins.is_some() {
+            theirs
+        } else {
+            listing_nothing(theirs, lists.clone())
+        };
+        let mut pair = self.connect_to(server, theirs, |upstream| upstream.policy = policy);
+        pair.client.lists = lists;
+        pair
+    }
+
+    /// Connects a client and a server that has to list its tools itself.
+    pub(crate) fn connect_listing(&self) -> Pair {
+        self.connect_changed(|_| {})
+    }
+
+    /// Connects a client and a server of which the gateway knows something else than usual.
+    pub(crate) fn connect_changed(&self, change: impl FnOnce(&mut Upstream)) -> Pair {
+        let (server, theirs) = tokio::io::duplex(1 << 20);
+        self.connect_to(server, theirs, change)
+    }
+
+    fn connect_to(
+        &self,
+        server: DuplexStream,
+        theirs: DuplexStream,
+        change: impl FnOnce(&mut Upstream),
+    ) -> Pair {
+        let (client, ours) = tokio::io::duplex(1 << 20);
         let (reader, writer) = split(theirs);
         let (sender, receiver) = pipe::connect(reader, writer);
-        let upstream = Upstream {
+        let mut upstream = Upstream {
             is_named: false,
             sender,
             receiver,
             name: "server".to_owned(),
             url: None,
-            policy,
+            policy: Policy::default(),
+            era: UpstreamEra::Auto,
         };
+        change(&mut upstream);
         let gateway = self.gateway.clone();
         tokio::spawn(async move {
             let (reader, writer) = split(ours);
@@ -153,6 +185,63 @@ impl World {
         question.submit(&answers).await.expect("a valid answer");
         settle().await;
     }
+}
+
+/// A server's stream on which the gateway's own requests for its tools get an empty list, without
+/// the server; `lists` counts the client's.
+fn listing_nothing(server: DuplexStream, lists: Arc<AtomicUsize>) -> DuplexStream {
+    let (ours, gateways) = tokio::io::duplex(1 << 20);
+    let (from_server, mut to_server) = split(server);
+    let (from_gateway, to_gateway) = split(ours);
+    let to_gateway = Arc::new(tokio::sync::Mutex::new(to_gateway));
+    let gateway = to_gateway.clone();
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(from_gateway);
+        let mut line = Vec::new();
+        while lines
+            .read_until(b'\n', &mut line)
+            .await
+            .is_ok_and(|length| length > 0)
+        {
+            let is_list = memchr::memmem::find(&line, b"\"method\":\"tools/list\"").is_some();
+            let is_own = is_list
+                && lists
+                    .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| {
+                        count.checked_sub(1)
+                    })
+                    .is_err();
+            let written = if is_own {
+                let request: Value = serde_json::from_slice(&line).expect("JSON");
+                let result = json!({"jsonrpc": "2.0", "id": request["id"],
+                    "result": {"resultType": "complete", "tools": []}});
+                let text = format!("{result}\n");
+                gateway.lock().await.write_all(text.as_bytes()).await
+            } else {
+                to_server.write_all(&line).await
+            };
+            if written.is_err() {
+                break;
+            }
+            line.clear();
+        }
+        let _ = to_server.shutdown().await;
+    });
+    tokio::spawn(async move {
+        let mut lines = BufReader::new(from_server);
+        let mut line = Vec::new();
+        while lines
+            .read_until(b'\n', &mut line)
+            .await
+            .is_ok_and(|length| length > 0)
+        {
+            if to_gateway.lock().await.write_all(&line).await.is_err() {
+                break;
+            }
+            line.clear();
+        }
+        let _ = to_gateway.lock().await.shutdown().await;
+    });
+    gateways
 }
 
 /// A client and a server with the gateway between them.
@@ -343,6 +432,8 @@ pub(crate) fn is_busy(refused: &Value, id: u64) {
 pub(crate) struct Peer {
     reader: BufReader<ReadHalf<DuplexStream>>,
     pub(crate) writer: WriteHalf<DuplexStream>,
+    /// Counts requests for lists of tools.
+    lists: Arc<AtomicUsize>,
 }
 
 impl Peer {
@@ -351,10 +442,13 @@ impl Peer {
         Self {
             reader: BufReader::new(reader),
             writer,
+            lists: Arc::default(),
         }
     }
 
     pub(crate) async fn raw(&mut self, line: &str) {
+        let lists = line.matches("\"tools/list\"").count();
+        self.lists.fetch_add(lists, Ordering::Relaxed);
         let line = format!("{line}\n");
         self.writer.write_all(line.as_bytes()).await.expect("open");
     }

@@ -1,14 +1,11 @@
 //! Asks a form: from a server's schema to valid content.
 
-use entreat_core::schema::import_as;
+use entreat_core::schema::import_question;
 use entreat_wire::message::{ElicitRequest, ElicitResult};
 use entreat_wire::presenter::{Answer, FormQuestion};
 use serde_json::{Map, Value};
 
 use super::queue::{Decision, QuestionError, QuestionQueue};
-
-/// The title of a form if neither the schema nor the message has one.
-const UNTITLED: &str = "Question";
 
 impl QuestionQueue {
     pub(super) async fn ask_form(
@@ -18,12 +15,7 @@ impl QuestionQueue {
         schema: &Value,
     ) -> Result<ElicitResult, QuestionError> {
         let message = request.message();
-        let title = if message.trim().is_empty() {
-            UNTITLED
-        } else {
-            message
-        };
-        let import = import_as(schema, "question", title).map_err(QuestionError::Schema)?;
+        let import = import_question(schema, message).map_err(QuestionError::Schema)?;
         let notices = import.notices.into_iter().map(|notice| notice.message);
         let mut question = FormQuestion {
             server: server.to_owned(),

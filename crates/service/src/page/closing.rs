@@ -66,7 +66,13 @@ fn show(question: &QuestionVisit, typed: &Map<String, Value>) -> Response {
     let typed = answer_lines(form, typed, (texts, &visit.messages), |field| {
         typed.get(field.id()).is_some_and(|value| !is_empty(value))
     });
-    let (sign, outcome_texts) = outcome_texts(question, texts);
+    let is_kept = !typed.is_empty()
+        && record
+            .request
+            .extras
+            .as_ref()
+            .is_some_and(|extras| extras.keeps_typed_answer());
+    let (sign, outcome_texts) = outcome_texts(question, texts, is_kept);
     let settled_at = question.snapshot.lifecycle().settled_at();
     let page = ClosingPage {
         frame: Frame::new(site, texts, Some(&record.request.asker)),
@@ -99,7 +105,11 @@ fn draft_of_this_browser(question: &QuestionVisit) -> Map<String, Value> {
     }
 }
 
-fn outcome_texts(question: &QuestionVisit, texts: &Texts) -> (&'static str, NoticeTexts) {
+fn outcome_texts(
+    question: &QuestionVisit,
+    texts: &Texts,
+    is_kept: bool,
+) -> (&'static str, NoticeTexts) {
     let is_by_another = question.visit.other_settler(&question.snapshot).is_some();
     match question.snapshot.outcome() {
         Some(Outcome::Completed) if question.is_typist() => ("yes", texts.sent),
@@ -115,11 +125,14 @@ fn outcome_texts(question: &QuestionVisit, texts: &Texts) -> (&'static str, Noti
         Some(Outcome::Cancelled(CancelReason::UserCancelled)) => ("no", texts.cancelled),
         Some(Outcome::Cancelled(CancelReason::MaxRetriesExceeded)) => ("no", texts.attempts_used),
         Some(Outcome::Cancelled(
-            CancelReason::ClientDisconnected
-            | CancelReason::SessionExpired
-            | CancelReason::FormInvalidated
-            | CancelReason::AskerCancelled,
-        )) => ("no", texts.withdrawn),
+            CancelReason::ClientDisconnected | CancelReason::SessionExpired,
+        )) if is_kept => ("no", texts.nobody_waits_kept),
+        Some(Outcome::Cancelled(
+            CancelReason::ClientDisconnected | CancelReason::SessionExpired,
+        )) => ("no", texts.nobody_waits),
+        Some(Outcome::Cancelled(CancelReason::FormInvalidated | CancelReason::AskerCancelled)) => {
+            ("no", texts.withdrawn)
+        }
         Some(Outcome::TimedOut) | None => ("late", texts.expired),
     }
 }

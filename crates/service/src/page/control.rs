@@ -278,12 +278,17 @@ impl<'a> ControlBuilder<'a> {
 
     fn boolean(&self) -> Control<'a> {
         let text = self.text();
-        if self.style() != Some(DisplayStyle::Radio) {
+        let name = match self.style() {
+            Some(DisplayStyle::Radio) => Some("radio"),
+            Some(DisplayStyle::Segmented) => Some("segmented"),
+            _ => None,
+        };
+        let Some(name) = name else {
             return Control::Checkbox {
                 is_on: text == "true",
                 is_toggle: self.style() == Some(DisplayStyle::Toggle),
             };
-        }
+        };
         let choice = |value, title| Choice {
             value,
             title,
@@ -294,7 +299,7 @@ impl<'a> ControlBuilder<'a> {
                 choice("true", self.texts.yes),
                 choice("false", self.texts.no),
             ],
-            style: OptionStyle::of("radio", "radio", false),
+            style: OptionStyle::of(name, "radio", false),
             has_none: !self.field.is_required(),
         }
     }

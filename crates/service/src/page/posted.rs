@@ -12,13 +12,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use entreat_core::form::{DisplayStyle, Options};
+use entreat_core::form::Options;
 use entreat_core::{Field, Form, Kind};
 use serde_json::{Map, Value, json};
 
 use super::answer_text::is_empty;
 use super::calendar;
-use super::field::yes_no;
+use super::field::{shows_options, yes_no};
 use super::file_view::uploads_in;
 use super::visit::QuestionVisit;
 use crate::upload::{FileMetadata, ReceiveError};
@@ -114,9 +114,7 @@ impl Posted {
         let value = match field.kind() {
             // Files are handled separately.
             Kind::File(_) => return None,
-            Kind::Boolean if field.rendering().display_style != Some(DisplayStyle::Radio) => {
-                Value::Bool(text() == "true")
-            }
+            Kind::Boolean if !shows_options(field) => Value::Bool(text() == "true"),
             Kind::Select(options) => OptionFinder::new(options).option(text()).into(),
             Kind::MultiSelect(rules) => {
                 let mut finder = OptionFinder::new(&rules.options);

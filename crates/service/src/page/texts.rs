@@ -141,6 +141,10 @@ pub(super) struct Texts {
     pub(super) declined_yes_no: NoticeTexts,
     pub(super) cancelled: NoticeTexts,
     pub(super) withdrawn: NoticeTexts,
+    /// The asker is gone.
+    pub(super) nobody_waits: NoticeTexts,
+    /// The asker is gone, and offers what was typed if it asks again.
+    pub(super) nobody_waits_kept: NoticeTexts,
     pub(super) attempts_used: NoticeTexts,
     pub(super) expired: NoticeTexts,
     pub(super) kept_for: fn(Duration) -> String,

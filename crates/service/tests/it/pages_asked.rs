@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode, header};
-use entreat_core::{ElicitationId, Status};
+use entreat_core::{CancelReason, ElicitationId, Status};
 use entreat_engine::Ask;
 use entreat_service::page::PageSettings;
 use serde_json::{Map, Value, json};
@@ -593,5 +593,83 @@ async fn sending_too_early_uses_up_no_attempt() {
         site.post(&visitor, &wrong).await;
         let page = site.page(&visitor, "?check").await;
         assert!(page.contains(left), "{page}");
+    }
+}
+
+#[tokio::test]
+async fn two_buttons_come_before_a_note_where_the_form_shows_them_as_buttons() {
+    let site = Site::new().await;
+    let style = |style: &str| {
+        json!([
+            {"id": "go", "type": "boolean", "label": "May it run?", "required": true,
+                "rendering": {"displayStyle": style}},
+            {"id": "why", "type": "text", "label": "Reason"}])
+    };
+    let (id, visitor) = site.visit_form(fields(&style("segmented"))).await;
+    let page = site.page(&visitor, "").await;
+    let place = |text: &str| {
+        page.find(text)
+            .unwrap_or_else(|| panic!("{text} in {page}"))
+    };
+    assert!(place("May it run?") < place("send.yes"));
+    assert!(place("send.no") < place("Reason"));
+    let said = [
+        ("_f", "0"),
+        ("_f", "1"),
+        ("f.why", "Too late"),
+        ("_do", "send.no"),
+    ];
+    site.post(&visitor, &said).await;
+    let result = json!({"go": false, "why": "Too late"});
+    assert_eq!(site.result(id).await, Some(result));
+    // Any other form is sent once both are filled in.
+    let (_, visitor) = site.visit_form(fields(&style("radio"))).await;
+    assert!(!site.page(&visitor, "").await.contains("send.yes"));
+}
+
+#[tokio::test]
+async fn the_page_of_an_asker_that_is_gone_says_that_nobody_waits_and_what_is_kept() {
+    let site = Site::new().await;
+    let note = json!([{"id": "why", "type": "text", "label": "Reason"}]);
+    for (reason, keys, title, is_kept) in [
+        (
+            CancelReason::SessionExpired,
+            json!(["k"]),
+            "Nobody waits for your answer",
+            true,
+        ),
+        (
+            CancelReason::SessionExpired,
+            json!([]),
+            "Nobody waits for your answer",
+            false,
+        ),
+        (
+            CancelReason::ClientDisconnected,
+            json!([]),
+            "Nobody waits for your answer",
+            false,
+        ),
+        (
+            CancelReason::AskerCancelled,
+            json!(["k"]),
+            "Question withdrawn",
+            false,
+        ),
+    ] {
+        let form = entreat_core::Form::from_value(&fields(&note)).unwrap();
+        let ask = Ask::form(form).metadata(json!({"gateway": keys}));
+        let question = site.world.session.asker().ask(ask).await.unwrap();
+        let visitor = site.visit(question.id()).await;
+        site.save(&visitor, &[("_f", "0"), ("f.why", "Because")])
+            .await;
+        question.cancel(reason).await.unwrap();
+        let page = site.page(&visitor, "").await;
+        assert!(page.contains(title), "{reason:?}: {page}");
+        assert_eq!(
+            page.contains("what you typed is kept"),
+            is_kept,
+            "{reason:?}: {page}"
+        );
     }
 }

@@ -56,7 +56,7 @@ impl ServerTarget<'_> {
     }
 
     /// Connects by the first handshake that succeeds; the stderr of a server started here goes to
-    /// `stderr`.
+    /// `stderr`, which is held back during the handshake, and with `hold_stderr` also after it.
     pub(super) async fn connect(
         &self,
         answering: Answering<Entreat>,
@@ -76,12 +76,20 @@ impl ServerTarget<'_> {
                 });
             };
             let tried = self
-                .try_connect(answering.clone(), era, access, stderr, hold_stderr)
+                .try_connect(answering.clone(), era, access, stderr)
                 .await?;
             match tried {
-                Ok(connected) => return Ok(connected),
+                Ok(connected) => {
+                    if let Some(stderr) = stderr {
+                        stderr.handshake_succeeded(is_older(&connected), hold_stderr);
+                    }
+                    return Ok(connected);
+                }
                 Err(error) if may_be_older(&error) => {
                     tracing::debug!(%error, "the handshake failed");
+                    if let (Some(stderr), true) = (&*stderr, eras.len() > 0) {
+                        stderr.drop_held();
+                    }
                     first.get_or_insert(error);
                 }
                 Err(error) => return Err(unreachable(self, &error)),
@@ -95,7 +103,6 @@ impl ServerTarget<'_> {
         era: ClientLifecycleMode,
         access: &Access<'_>,
         stderr: &mut Option<ServerStderr>,
-        hold_stderr: bool,
     ) -> anyhow::Result<Result<Connected, ClientInitializeError>> {
         Ok(match self {
             Self::Url(url) => {
@@ -112,11 +119,17 @@ impl ServerTarget<'_> {
                 let mut child = answer::child(command)
                     .with_context(|| format!("cannot start {}", self.name()))?;
                 let stream = child.take_stderr();
-                *stderr = stream.map(|stream| ServerStderr::listen(stream, hold_stderr));
+                *stderr = stream.map(ServerStderr::listen);
                 answering.serve_with_lifecycle(child, era).await
             }
         })
     }
+}
+
+/// Whether a server turned out to speak a version before 2026-07-28.
+fn is_older(connected: &Connected) -> bool {
+    let server = connected.peer().peer_info();
+    server.is_some_and(|server| server.protocol_version.as_str() < "2026-07-28")
 }
 
 /// Whether a handshake may have failed because the server is too old for it.

@@ -1,10 +1,12 @@
 //! The standard error of a server that was started here.
 //!
-//! It is forwarded at once, unless the full screen is in use: then it is held back until the end.
+//! It is forwarded at once, but held back during the handshake: an older server may fill it with
+//! errors about the first request, which asks for its version. While the full screen is in use, it
+//! is held back until the end.
 
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::task::JoinHandle;
@@ -16,32 +18,67 @@ const MAX_HELD_LINES: usize = 200;
 /// The maximum length read at a time.
 const MAX_CHUNK_BYTES: u64 = 8 * 1024;
 
-type HeldLines = Arc<Mutex<VecDeque<String>>>;
+/// Lines in the order in which they came.
+#[derive(Default)]
+struct Held {
+    lines: VecDeque<String>,
+    /// Whether lines are printed as they come.
+    is_open: bool,
+}
+
+impl Held {
+    fn take(&mut self, line: String) {
+        if self.is_open {
+            return print(&line);
+        }
+        if self.lines.len() == MAX_HELD_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+}
 
 /// Forwards a server's stderr until it is dropped.
 pub(super) struct ServerStderr {
-    held: Option<HeldLines>,
+    held: Arc<Mutex<Held>>,
     task: JoinHandle<()>,
 }
 
 impl ServerStderr {
-    pub(super) fn listen(
-        stream: impl AsyncRead + Send + Unpin + 'static,
-        is_held_back: bool,
-    ) -> Self {
-        let held: Option<HeldLines> = is_held_back.then(Arc::default);
+    /// Holds back what comes.
+    pub(super) fn listen(stream: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        let held: Arc<Mutex<Held>> = Arc::default();
         let task = tokio::spawn(forward(stream, held.clone()));
         Self { held, task }
     }
 
+    /// Goes on after the handshake, which has found an older server or not.
+    pub(super) fn handshake_succeeded(&self, is_older: bool, stays_held: bool) {
+        if is_older {
+            self.drop_held();
+        }
+        if !stays_held {
+            self.print_held();
+            self.lock().is_open = true;
+        }
+    }
+
     /// Prints the lines held back.
     pub(super) fn print_held(&self) {
-        if let Some(held) = &self.held {
-            let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-            for line in held.drain(..) {
-                print(&line);
-            }
+        for line in self.lock().lines.drain(..) {
+            print(&line);
         }
+    }
+
+    /// Drops the lines held back: they say only that the server is older.
+    pub(super) fn drop_held(&self) {
+        for line in self.lock().lines.drain(..) {
+            tracing::debug!("the server, during the handshake: {line}");
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -51,7 +88,7 @@ impl Drop for ServerStderr {
     }
 }
 
-async fn forward(stream: impl AsyncRead + Unpin, held: Option<HeldLines>) {
+async fn forward(stream: impl AsyncRead + Unpin, held: Arc<Mutex<Held>>) {
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
@@ -63,16 +100,9 @@ async fn forward(stream: impl AsyncRead + Unpin, held: Option<HeldLines>) {
         }
         let text = String::from_utf8_lossy(&line);
         let text = output::sanitize(text.trim_end()).into_owned();
-        match &held {
-            None => print(&text),
-            Some(held) => {
-                let mut held = held.lock().unwrap_or_else(PoisonError::into_inner);
-                if held.len() == MAX_HELD_LINES {
-                    held.pop_front();
-                }
-                held.push_back(text);
-            }
-        }
+        held.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(text);
     }
 }
 

@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use entreat::Entreat;
 use entreat::gateway::{Policy, Upstream};
-use entreat_wire::oauth::TokenSource;
+use entreat_wire::oauth::{Account, TokenSource};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, split};
+use tokio::task::JoinSet;
 
 use super::{ServerArgs, connect, policy, selected, shown, sign_in};
-use crate::config::{Config, UpstreamConfig};
+use crate::config::{UpstreamConfig, command_problem};
 use crate::context::{Context, Exit};
 use crate::{output, runtime};
 
@@ -33,30 +34,67 @@ pub(super) fn run(
     }
     runtime::block_on(async {
         let mut exit = Exit::Success;
-        for upstream in &upstreams {
-            let found = tokio::time::timeout(TIMEOUT, check(&config, upstream)).await;
-            let found = found
-                .unwrap_or_else(|_| Err(anyhow::anyhow!("it did not respond within 45 seconds")));
+        // All at once, each line as it arrives: one server may be silent.
+        let mut looking = JoinSet::new();
+        for upstream in upstreams {
+            let problem = command_problem(&upstream.target, context.environment());
+            let account = sign_in::account(&config, &upstream)?.map(Arc::new);
+            looking.spawn(async move {
+                let found = match problem {
+                    Some(problem) => Err(anyhow::anyhow!(problem)),
+                    None => examine(&upstream, account).await,
+                };
+                (upstream.name, found)
+            });
+        }
+        while let Some(looked) = looking.join_next().await {
+            let (name, found) = looked?;
             match found {
-                Ok(found) => writeln!(out, "{}: {found}", upstream.name)?,
+                Ok(found) => writeln!(out, "{name}: {found}")?,
                 Err(error) => {
                     exit = Exit::Findings;
                     let error = format!("{error:#}");
-                    writeln!(out, "{}: {}", upstream.name, output::sanitize(&error))?;
+                    writeln!(out, "{name}: {}", output::sanitize(&error))?;
                 }
             }
+            out.flush()?;
         }
         Ok(exit)
     })
 }
 
-/// What a server offers, and where somebody has signed in to it.
-async fn check(config: &Config, upstream: &UpstreamConfig) -> anyhow::Result<String> {
-    let Some(account) = sign_in::account(config, upstream)? else {
-        return look_at(upstream, None).await;
+/// Looks at a server for as long as it may take. If it fails, the error has the last line that it
+/// wrote to its stderr.
+async fn examine(
+    upstream: &UpstreamConfig,
+    account: Option<Arc<Account>>,
+) -> anyhow::Result<String> {
+    let last_line = Arc::new(Mutex::new(String::new()));
+    let looking = check(upstream, account, last_line.clone());
+    let found = match tokio::time::timeout(TIMEOUT, looking).await {
+        Ok(found) => found,
+        Err(_) => Err(anyhow::anyhow!("it did not respond within 45 seconds")),
     };
-    let account = Arc::new(account);
-    let found = look_at(upstream, Some(account.clone())).await;
+    found.map_err(|error| {
+        let line = last_line.lock().unwrap_or_else(PoisonError::into_inner);
+        if line.is_empty() {
+            error
+        } else {
+            anyhow::anyhow!("{error:#}: {line}")
+        }
+    })
+}
+
+/// What a server offers, and where somebody has signed in to it.
+async fn check(
+    upstream: &UpstreamConfig,
+    account: Option<Arc<Account>>,
+    last_line: Arc<Mutex<String>>,
+) -> anyhow::Result<String> {
+    let Some(account) = account else {
+        return look_at(upstream, None, last_line).await;
+    };
+    let found = look_at(upstream, Some(account.clone()), last_line).await;
     // Afterwards, since looking may have found out that it has ended.
     match account.signed_in().await? {
         Some(signed_in) => {
@@ -70,15 +108,21 @@ async fn check(config: &Config, upstream: &UpstreamConfig) -> anyhow::Result<Str
     }
 }
 
-/// What a server says of itself and offers.
+/// What a server says of itself and offers. Its last line on stderr is left in `last_line`.
 pub(super) async fn look_at(
     upstream: &UpstreamConfig,
     tokens: Option<Arc<dyn TokenSource>>,
+    last_line: Arc<Mutex<String>>,
 ) -> anyhow::Result<String> {
     let policy = policy(upstream, std::path::Path::new(""));
-    let log = |line: &[u8]| {
+    let server = upstream.name.clone();
+    let log = move |line: &[u8]| {
+        let line = shown(line);
         // Whoever reads it may be gone.
-        let _ = writeln!(std::io::stderr(), "{}", shown(line));
+        let _ = writeln!(std::io::stderr(), "{server}: {line}");
+        if !line.is_empty() {
+            *last_line.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        }
     };
     // Everything passes: looking approves nothing, and says what is not offered.
     let connected: Upstream =
@@ -118,12 +162,15 @@ pub(super) async fn look_at(
     entreat.shutdown().await;
     let (server, counts) = found?;
     let text = |name: &str| output::sanitize(server[name].as_str().unwrap_or("?")).into_owned();
-    let version = gateway.version_of(&name).unwrap_or("?");
-    Ok(format!(
-        "{} {} ({version}){counts}",
-        text("name"),
-        text("version")
-    ))
+    let era = gateway.version_of(&name).unwrap_or("?");
+    // Some servers have no version.
+    let words = [text("name"), text("version"), format!("({era})")];
+    let words: Vec<&str> = words
+        .iter()
+        .map(|word| word.trim())
+        .filter(|word| !word.is_empty())
+        .collect();
+    Ok(format!("{}{counts}", words.join(" ")))
 }
 
 struct Client {

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut dyn Write) -> anyhow
         let signed_in = tokens.account().signed_in().await?;
         if signed_in.is_none() {
             // What the server says when it is called may be more than what it publishes.
-            let called = check::look_at(&upstream, Some(tokens.clone())).await;
+            let called = check::look_at(&upstream, Some(tokens.clone()), Arc::default()).await;
             if tokens.account().signed_in().await?.is_some() {
                 return called;
             }
@@ -52,7 +52,7 @@ pub(super) fn run(args: &Args, context: &Context, out: &mut dyn Write) -> anyhow
         };
         let signing_in = tokens.sign_in(&Challenge::default(), why).await;
         signing_in.map_err(|error| anyhow!(explain(&upstream.name, &error, "`client_id`")))?;
-        check::look_at(&upstream, Some(tokens.clone())).await
+        check::look_at(&upstream, Some(tokens.clone()), Arc::default()).await
     })?;
     writeln!(out, "{}: {}", upstream.name, output::sanitize(&found))?;
     Ok(Exit::Success)

@@ -132,9 +132,9 @@ fn row(upstream: &Value) -> [String; 9] {
     ]
 }
 
-/// The watched tools, such as `12, 1 changed: delete (blocked)`.
+/// The watched tools, such as `12 pinned, 1 changed (blocked): delete`.
 fn tools(tools: &Value) -> String {
-    let Some(approved) = tools["approved"].as_u64() else {
+    let Some(pinned) = tools["approved"].as_u64() else {
         return String::new();
     };
     let names = tools["changed"].as_array().into_iter().flatten();
@@ -142,7 +142,7 @@ fn tools(tools: &Value) -> String {
         .filter_map(|name| name.as_str().map(output::sanitize))
         .collect();
     if names.is_empty() {
-        return format!("{approved} approved");
+        return format!("{pinned} pinned");
     }
     let blocked = if tools["pin"] == "block" {
         " (blocked)"
@@ -152,7 +152,7 @@ fn tools(tools: &Value) -> String {
     let count = names.len();
     let names = names.join(", ");
     let names = output::cut(&names, 60);
-    format!("{approved} approved, {count} changed{blocked}: {names}")
+    format!("{pinned} pinned, {count} changed{blocked}: {names}")
 }
 
 /// The last failure of each, below the table.
@@ -207,7 +207,7 @@ mod tests {
             })
             .collect();
         assert_eq!(lines[0], HEAD);
-        let tools = "12 approved, 2 changed (blocked): a\\u{1b}[2J, b";
+        let tools = "12 pinned, 2 changed (blocked): a\\u{1b}[2J, b";
         assert_eq!(
             lines[1],
             [

@@ -200,3 +200,32 @@ async fn who_has_to_approve_is_asked_on_a_page_for_them() {
     // The client's form is not shown, since it cannot tell who answers.
     caller.pair.client.nothing().await;
 }
+
+#[tokio::test]
+async fn the_servers_words_are_there_though_the_client_has_listed_no_tools() {
+    let world = world(Ways::Browser, vec![ask("*")]).await;
+    let mut pair = world.connect_listing();
+    pair.initialize("2025-11-25", json!({})).await;
+    pair.client.call(1, "delete", json!({})).await;
+    let asked = pair.server.next().await;
+    assert_eq!(asked["method"], "tools/list");
+    world.nothing_opened().await;
+    let tool = json!({"name": "delete", "description": "Deletes it all.", "inputSchema": {}});
+    pair.server.reply(&asked, json!({"tools": [tool]})).await;
+    let message = async |page: &str| {
+        let shown = world.question(page).status().await.expect("a question");
+        let extras = shown.record().request.extras.clone().expect("a message");
+        extras.message().unwrap_or_default().to_owned()
+    };
+    let page = world.opened().await;
+    assert!(message(&page).await.contains("Deletes it all."));
+
+    // A server that does not list them keeps nobody from deciding.
+    let mut pair = world.connect_listing();
+    pair.initialize("2025-11-25", json!({})).await;
+    pair.client.call(1, "delete", json!({})).await;
+    assert_eq!(pair.server.next().await["method"], "tools/list");
+    world.pass(Duration::from_secs(10)).await;
+    let page = world.opened().await;
+    assert!(message(&page).await.contains("**Tool:** delete"));
+}

@@ -187,7 +187,7 @@ async fn what_was_typed_for_a_server_that_exits_is_filled_in_again() {
     let outcome = world.question(&page).status().await.unwrap().outcome();
     assert_eq!(
         outcome,
-        Some(Outcome::Cancelled(CancelReason::AskerCancelled))
+        Some(Outcome::Cancelled(CancelReason::SessionExpired))
     );
     let (_pair, _, page) = ask(&world, "charge", "Whose card?").await;
     assert_eq!(filled_in(&world, &page).await, json!({"name": "Ad"}));

@@ -32,6 +32,7 @@ async fn wrap_with(
 ) -> (DuplexStream, JoinHandle<Closed>) {
     let (sender, receiver) = server.connect();
     let upstream = Upstream {
+        era: entreat_gateway::UpstreamEra::Auto,
         is_named: false,
         sender: UpstreamSender::Http(sender),
         receiver: UpstreamReceiver::Http(receiver),

@@ -34,6 +34,7 @@ impl Connections {
                 let (sender, receiver) = pipe::connect(reader, writer);
                 connections.0.push(Peer::new(theirs));
                 Ok(Upstream {
+                    era: entreat_gateway::UpstreamEra::Auto,
                     is_named: true,
                     sender,
                     receiver,

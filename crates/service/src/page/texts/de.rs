@@ -222,6 +222,17 @@ pub(super) const TEXTS: Texts = Texts {
         title: "Frage zurückgezogen",
         lead: "Diese Frage wurde zurückgezogen. Es wurde nichts gesendet.",
     },
+    nobody_waits: NoticeTexts {
+        title: "Niemand wartet mehr auf Ihre Antwort",
+        lead: "Das Programm, das gefragt hat, wurde beendet oder hat aufgegeben. Es wurde nichts \
+               gesendet.",
+    },
+    nobody_waits_kept: NoticeTexts {
+        title: "Niemand wartet mehr auf Ihre Antwort",
+        lead: "Das Programm, das gefragt hat, wurde beendet oder hat aufgegeben. Es wurde nichts \
+               gesendet, aber Ihre Eingaben bleiben erhalten: Wird die Frage innerhalb einer \
+               Stunde erneut gestellt, sind sie schon eingetragen.",
+    },
     attempts_used: NoticeTexts {
         title: "Keine Versuche mehr",
         lead: "Ihre Antworten wurden nicht angenommen, und Sie haben keine Versuche mehr. Es wurde nichts gesendet.",

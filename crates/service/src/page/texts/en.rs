@@ -219,6 +219,15 @@ pub(super) const TEXTS: Texts = Texts {
         title: "Question withdrawn",
         lead: "The asker withdrew this question. Nothing was sent.",
     },
+    nobody_waits: NoticeTexts {
+        title: "Nobody waits for your answer any more",
+        lead: "The program that asked has ended or given up. Nothing was sent.",
+    },
+    nobody_waits_kept: NoticeTexts {
+        title: "Nobody waits for your answer any more",
+        lead: "The program that asked has ended or given up. Nothing was sent, but what you typed \
+               is kept: if the question is asked again within an hour, it is filled in.",
+    },
     attempts_used: NoticeTexts {
         title: "No attempts left",
         lead: "Your answers were not accepted, and you have no attempts left. Nothing was sent.",
