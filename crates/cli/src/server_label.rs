@@ -8,7 +8,7 @@ use crate::output;
 
 /// Options of interpreters and package runners that take a value as the next argument, and do not
 /// name the program.
-const WITH_VALUE: [&str; 20] = [
+const WITH_VALUE: [&str; 18] = [
     "-W",
     "-X",
     "-r",
@@ -19,8 +19,6 @@ const WITH_VALUE: [&str; 20] = [
     "--with-requirements",
     "--with-editable",
     "--python",
-    "--index",
-    "--index-url",
     "--directory",
     "--project",
     "--env-file",
@@ -51,7 +49,7 @@ pub(crate) fn of(program: &OsStr, arguments: &[OsString]) -> Option<String> {
             "-p" if is_npx => return shown(&arguments.next()?),
             // Code on the command line has no name.
             "-c" | "-e" | "-p" | "--eval" | "--print" => return None,
-            option if WITH_VALUE.contains(&option) => {
+            option if WITH_VALUE.contains(&option) || names_an_index(option) => {
                 arguments.next();
             }
             option if option.starts_with('-') => {}
@@ -60,6 +58,11 @@ pub(crate) fn of(program: &OsStr, arguments: &[OsString]) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether an option names a place to get packages from, which is its next word.
+fn names_an_index(option: &str) -> bool {
+    option.starts_with("--index") && !option.contains('=')
 }
 
 fn is_runner(program: &str) -> bool {

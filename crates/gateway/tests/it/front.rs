@@ -790,9 +790,8 @@ async fn a_question_is_withdrawn_on_the_stream_that_it_came_on() {
         .body(Body::empty())
         .unwrap();
     let _general = web.send("ada", general).await;
-    server
-        .notify("notifications/cancelled", json!({"requestId": 0}))
-        .await;
+    let withdrawn = json!({"requestId": 0});
+    server.notify("notifications/cancelled", withdrawn).await;
     let (_, told) = stream.event().await.unwrap();
     assert_eq!(told["method"], "notifications/cancelled");
     assert_eq!(told["params"]["requestId"], form["id"]);

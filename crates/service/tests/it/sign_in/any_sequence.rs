@@ -97,7 +97,7 @@ impl Sequence {
                 4 => self.log_out(draw.person()).await,
                 5 => {
                     self.pass(Duration::from_secs(600 + draw.below(3000) as u64))
-                        .await
+                        .await;
                 }
                 6 => self.reassign(draw.person()).await,
                 7 => self.rotate().await,
