@@ -417,7 +417,7 @@ fn servers_that_cannot_be_started_and_rules_for_no_server_are_found() {
                   [[rule]]\naction = 'deny'\nserver = 'sh*'\n\n\
                   [[rule]]\naction = 'ask'\nserver = 'shel'\n";
     ground.write("entreat.toml", config, 0o600);
-    let run = ground.run(&[], &[]);
+    let run = ground.run(&[], &[("PATH", "/usr/bin:/bin")]);
     assert_eq!(run.code, 1);
     for expected in [
         "gone: cannot start `no-such-command-anywhere`: there is no such command",
