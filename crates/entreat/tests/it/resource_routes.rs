@@ -12,7 +12,7 @@ use entreat::core::schema::Era;
 use entreat::gateway::front::Route;
 use entreat::gateway::side::http::{Http, HttpTarget};
 use entreat::gateway::side::{UpstreamReceiver, UpstreamSender};
-use entreat::gateway::{Policy, Upstream};
+use entreat::gateway::{Policy, Upstream, UpstreamEra};
 use entreat::service::Role;
 use entreat::service::resource::{
     ClientCredentials, Issuer, IssuerSettings, ProtectedResource, ResourceUrl, Respondents,
@@ -148,6 +148,7 @@ impl Fronted {
                 is_named: true,
                 url: Some(url.clone()),
                 policy: Policy::default(),
+                era: UpstreamEra::default(),
             })
         };
         let route = Route {
