@@ -39,6 +39,7 @@ const PARTS: [(&str, &[&str]); 4] = [
             "docs/service.md",
             "docs/identity.md",
             "docs/identity-mcp.md",
+            "docs/sign-in-out.md",
             "docs/control-api.md",
             "docs/extension.md",
             "docs/limits.md",

@@ -59,12 +59,7 @@ impl DisplayStyle {
         match kind {
             Kind::Text(_) => matches!(self, Self::Text | Self::Password | Self::Email | Self::Tel),
             Kind::Number(_) => matches!(self, Self::Slider | Self::Text),
-            Kind::Boolean => {
-                matches!(
-                    self,
-                    Self::Checkbox | Self::Toggle | Self::Radio | Self::Segmented
-                )
-            }
+            Kind::Boolean => matches!(self, Self::Checkbox | Self::Toggle | Self::Radio),
             Kind::Select(_) => matches!(self, Self::Dropdown | Self::Radio | Self::Segmented),
             Kind::MultiSelect(_) => {
                 matches!(

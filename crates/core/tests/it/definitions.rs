@@ -378,7 +378,7 @@ fn hints_are_accepted_where_they_make_sense_and_refused_elsewhere() {
     let styles = [
         ("text", vec!["text", "password", "email", "tel"]),
         ("number", vec!["slider", "text"]),
-        ("boolean", vec!["checkbox", "toggle", "radio", "segmented"]),
+        ("boolean", vec!["checkbox", "toggle", "radio"]),
         ("select", vec!["dropdown", "radio", "segmented"]),
         (
             "multi_select",

@@ -265,8 +265,8 @@ const LANGUAGE: &[(&str, &str)] = &[
     ),
     (
         "displayStyle",
-        "boolean:checkbox boolean:toggle boolean:radio boolean:segmented select:dropdown \
-         select:radio select:segmented multi_select:checkbox multi_select:multiselect_dropdown \
+        "boolean:checkbox boolean:toggle boolean:radio select:dropdown select:radio \
+         select:segmented multi_select:checkbox multi_select:multiselect_dropdown \
          multi_select:chips number:slider text:text text:password text:email text:tel",
     ),
     (

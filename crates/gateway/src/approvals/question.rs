@@ -166,11 +166,10 @@ impl ApprovalQuestion {
     /// The question on our page, where two buttons answer it.
     pub(super) fn on_page(&self, left: Duration) -> Option<PageQuestion> {
         let form = json!({"id": "approval", "title": self.title, "fields": [
-            {"id": APPROVE, "type": "boolean", "label": "May it run?", "required": true,
-                "rendering": {"displayStyle": "segmented"}},
+            {"id": APPROVE, "type": "boolean", "label": "May it run?", "required": true},
             {"id": REASON, "type": "text", "label": "Reason, if you say no",
                 "description": "The model that made the call reads it.",
-                "rendering": {"rows": 2}, "validation": {"maxLength": MAX_REASON}},
+                "dependencies": [APPROVE], "rendering": {"rows": 2}, "validation": {"maxLength": MAX_REASON}},
         ]});
         let (message, format) = self.page_text();
         Some(PageQuestion {

@@ -125,8 +125,8 @@ fn rendering_schema() -> Value {
         "properties": {
             "conditionalDisplay": {"type": "object", "description": condition},
             "displayStyle": {"type": "string", "description": "For `number`: `slider`; for \
-                `boolean`: `checkbox`, `toggle`, `radio` or `segmented`; for `select`: `dropdown`, \
-                `radio` or `segmented`; for `multi_select`: `checkbox`, `multiselect_dropdown` or `chips`."},
+                `boolean`: `checkbox`, `toggle` or `radio`; for `select`: `dropdown`, `radio` or \
+                `segmented`; for `multi_select`: `checkbox`, `multiselect_dropdown` or `chips`."},
             "placeholder": {"type": "string"},
             "helpText": {"type": "string"},
             "rows": {"type": "integer", "minimum": 1, "description": "For `text`: lines."},

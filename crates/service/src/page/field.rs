@@ -91,7 +91,7 @@ pub(super) struct FieldContext<'a> {
 
 /// The index of the only question of a form, if it is a required boolean: it has two buttons, of
 /// which one press answers. Nothing else may be asked but one optional text, such as a reason: above
-/// it, or below it if the form shows the boolean as buttons anyway.
+/// it, or below it if it depends on the answer.
 pub(super) fn yes_no(form: &Form) -> Option<usize> {
     let is_asked = |field: &Field| !field.rendering().hidden && !field.rendering().readonly;
     let mut asked = form
@@ -102,7 +102,11 @@ pub(super) fn yes_no(form: &Form) -> Option<usize> {
     let (place, field) = match (asked.next(), asked.next(), asked.next()) {
         (Some(only), None, None) => only,
         (Some((_, note)), Some(last), None) if is_note(note) => last,
-        (Some(first), Some((_, note)), None) if is_note(note) && is_segmented(first.1) => first,
+        (Some(first), Some((_, note)), None)
+            if is_note(note) && note.dependencies() == [first.0] =>
+        {
+            first
+        }
         _ => return None,
     };
     let is_yes_no = matches!(field.kind(), Kind::Boolean)
@@ -116,10 +120,6 @@ pub(super) fn yes_no(form: &Form) -> Option<usize> {
 fn repeats_title(context: &FieldContext<'_>, field: &Field, place: usize) -> bool {
     let is_all = context.form.fields().len() == 1 && field.is_required();
     field.label() == context.form.title() && (is_all || context.yes_no == Some(place))
-}
-
-fn is_segmented(field: &Field) -> bool {
-    field.rendering().display_style == Some(DisplayStyle::Segmented)
 }
 
 /// Whether a field is a text that may be left empty whatever else is answered.
@@ -295,8 +295,7 @@ fn limits_of(field: &Field, texts: &Texts) -> Option<String> {
 
 /// Whether a boolean is shown as the options Yes and No, and not as a box to tick.
 pub(super) fn shows_options(field: &Field) -> bool {
-    let style = field.rendering().display_style;
-    matches!(style, Some(DisplayStyle::Radio | DisplayStyle::Segmented))
+    field.rendering().display_style == Some(DisplayStyle::Radio)
 }
 
 /// Whether the control always has a value, so that it cannot be left empty.

@@ -303,12 +303,18 @@ mod tests {
             let told = (english.kept_for)(kept);
             assert_eq!(
                 told,
-                format!("It is deleted {in_english} after you send it.")
+                format!(
+                    "Entreat deletes its copy {in_english} after you send it. Whoever asked may \
+                     keep theirs."
+                )
             );
             let told = (german.kept_for)(kept);
             assert_eq!(
                 told,
-                format!("Sie wird {in_german} nach dem Senden gelöscht.")
+                format!(
+                    "Entreat löscht seine Kopie {in_german} nach dem Senden. Wer gefragt hat, kann \
+                     sie behalten."
+                )
             );
         }
     }

@@ -597,15 +597,14 @@ async fn sending_too_early_uses_up_no_attempt() {
 }
 
 #[tokio::test]
-async fn two_buttons_come_before_a_note_where_the_form_shows_them_as_buttons() {
+async fn two_buttons_come_before_a_note_that_depends_on_the_answer() {
     let site = Site::new().await;
-    let style = |style: &str| {
+    let asked = |dependencies: Value| {
         json!([
-            {"id": "go", "type": "boolean", "label": "May it run?", "required": true,
-                "rendering": {"displayStyle": style}},
-            {"id": "why", "type": "text", "label": "Reason"}])
+            {"id": "go", "type": "boolean", "label": "May it run?", "required": true},
+            {"id": "why", "type": "text", "label": "Reason", "dependencies": dependencies}])
     };
-    let (id, visitor) = site.visit_form(fields(&style("segmented"))).await;
+    let (id, visitor) = site.visit_form(fields(&asked(json!(["go"])))).await;
     let page = site.page(&visitor, "").await;
     let place = |text: &str| {
         page.find(text)
@@ -623,7 +622,7 @@ async fn two_buttons_come_before_a_note_where_the_form_shows_them_as_buttons() {
     let result = json!({"go": false, "why": "Too late"});
     assert_eq!(site.result(id).await, Some(result));
     // Any other form is sent once both are filled in.
-    let (_, visitor) = site.visit_form(fields(&style("radio"))).await;
+    let (_, visitor) = site.visit_form(fields(&asked(json!([])))).await;
     assert!(!site.page(&visitor, "").await.contains("send.yes"));
 }
 

@@ -78,6 +78,9 @@ impl ServerTarget<'_> {
             let tried = self
                 .try_connect(answering.clone(), era, access, stderr)
                 .await?;
+            if let (Err(_), Some(stderr)) = (&tried, &mut *stderr) {
+                stderr.read_rest().await;
+            }
             match tried {
                 Ok(connected) => {
                     if let Some(stderr) = stderr {

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::task::JoinHandle;
@@ -15,6 +16,9 @@ use crate::output;
 
 /// The maximum number of lines held back; older ones are dropped.
 const MAX_HELD_LINES: usize = 200;
+/// How long to wait for the last lines: a process that the server has left behind may keep its
+/// stderr open.
+const REST: Duration = Duration::from_millis(500);
 /// The maximum length read at a time.
 const MAX_CHUNK_BYTES: u64 = 8 * 1024;
 
@@ -61,6 +65,11 @@ impl ServerStderr {
             self.print_held();
             self.lock().is_open = true;
         }
+    }
+
+    /// Waits for the last lines of a server that has exited, or is about to.
+    pub(super) async fn read_rest(&mut self) {
+        let _ = tokio::time::timeout(REST, &mut self.task).await;
     }
 
     /// Prints the lines held back.
