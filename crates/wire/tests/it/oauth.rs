@@ -593,7 +593,8 @@ async fn nothing_secret_is_logged_or_printed() {
         account: &account,
     };
     world.call(&source).await.unwrap();
-    printed.push_str(&format!("{token:?} {:?}", account.signed_in().await));
+    let shown = format!("{token:?} {:?}", account.signed_in().await);
+    printed.push_str(&shown);
     printed.push_str(&log.text());
     for secret in [
         token.expose(),
