@@ -39,6 +39,8 @@ const MIN_PURGE_INTERVAL: Duration = Duration::from_millis(2);
 const IDLE_PURGE_INTERVAL: Duration = Duration::from_millis(50);
 /// Store calls that started longer ago have ended.
 const MAX_CALL_AGE: Duration = Duration::from_secs(60);
+/// Interval between looks for elicitations whose connection ended while they were created.
+const UNBORN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Wakes the timer task when something is due earlier than planned.
 #[derive(Debug, Default)]
@@ -74,6 +76,8 @@ impl TimerSignal {
 pub(crate) struct Backlog {
     /// Elicitations of dropped connections. Bounded by the limit on live ones.
     abandoned: Mutex<Vec<(Vec<ElicitationId>, CancelReason)>>,
+    /// Those that did not exist yet: the connection ended while they were being created.
+    unborn: Mutex<Vec<Unborn>>,
     /// Commits with unknown outcome, resolved once the store answers. Bounded by the calls in
     /// flight while a store fails.
     unknown: Mutex<UnknownCommits>,
@@ -81,6 +85,15 @@ pub(crate) struct Backlog {
     has_unknown: AtomicBool,
     /// The time of the last purge, in milliseconds since 1970.
     last_purge: AtomicU64,
+}
+
+/// An elicitation whose connection ended before it existed, if it will exist at all.
+#[derive(Debug)]
+struct Unborn {
+    id: ElicitationId,
+    reason: CancelReason,
+    /// When its connection ended.
+    since: UnixTime,
 }
 
 #[derive(Debug, Default)]
@@ -219,6 +232,7 @@ impl Inner {
     pub(crate) async fn run_due(self: &Arc<Self>) -> Result<UnixTime, StoreError> {
         self.resolve_unknown().await?;
         self.cancel_abandoned().await?;
+        let next_unborn = self.cancel_unborn().await?;
         loop {
             let Due { ids, next } = self.store.due(self.now(), DUE_LIMIT).await?;
             let is_done = ids.is_empty();
@@ -228,6 +242,7 @@ impl Inner {
             // Also while there are timers: on a busy machine the next are due before these are done.
             let next_purge = self.purge().await?;
             if is_done {
+                let next = next.into_iter().chain(next_unborn).min();
                 return Ok(next.map_or(next_purge, |next| next.min(next_purge)));
             }
             tokio::task::yield_now().await;
@@ -289,29 +304,63 @@ impl Inner {
                 return Ok(());
             };
             for (done, id) in ids.iter().enumerate() {
-                if let Err(error) = self.cancel_one(*id, reason).await {
-                    let rest = ids[done..].to_vec();
-                    self.backlog.abandoned.lock().push((rest, reason));
-                    return Err(error);
+                match self.cancel_one(*id, reason).await {
+                    Ok(true) => {}
+                    Ok(false) => self.backlog.unborn.lock().push(Unborn {
+                        id: *id,
+                        reason,
+                        since: self.now(),
+                    }),
+                    Err(error) => {
+                        let rest = ids[done..].to_vec();
+                        self.backlog.abandoned.lock().push((rest, reason));
+                        return Err(error);
+                    }
                 }
             }
         }
     }
 
+    /// Cancels what was created after its connection had ended; returns when to look again.
+    async fn cancel_unborn(self: &Arc<Self>) -> Result<Option<UnixTime>, StoreError> {
+        let unborn = std::mem::take(&mut *self.backlog.unborn.lock());
+        let now = self.now();
+        let mut failure = None;
+        for it in unborn {
+            let may_come = now.since(it.since) < MAX_CALL_AGE;
+            let is_open = match self.cancel_one(it.id, it.reason).await {
+                Ok(is_found) => !is_found && may_come,
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            };
+            if is_open {
+                self.backlog.unborn.lock().push(it);
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        let is_done = self.backlog.unborn.lock().is_empty();
+        Ok((!is_done).then(|| now.after(UNBORN_INTERVAL)))
+    }
+
+    /// Cancels an elicitation; returns whether it exists.
     pub(crate) async fn cancel_one(
         self: &Arc<Self>,
         id: ElicitationId,
         reason: CancelReason,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let Some(record) = self.store.load(id).await? else {
-            return Ok(());
+            return Ok(false);
         };
         let presented = Presented::Unknown;
         let command = Command::Cancel { reason, presented };
         let now = self.now();
         let done = self.step(&Access::Host, record, command, now, keep_answer);
         let done = done.await;
-        ignore_races(done)
+        ignore_races(done).map(|()| true)
     }
 
     async fn resolve_unknown(&self) -> Result<(), StoreError> {
