@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use entreat_core::{CancelReason, Form, Outcome, Status, Timeout};
-use entreat_engine::store::MemoryStore;
 use entreat_engine::{ActError, Ask, AskError, Snapshot, StatusFilter};
-use entreat_testkit::FaultyStore;
-use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
-use crate::world::{START, World, answer, form, unlimited};
+use crate::world::{START, World, answer, form};
 
 #[tokio::test]
 async fn an_answer_reaches_who_waits_and_who_asks_later() {
@@ -328,25 +325,6 @@ async fn what_was_asked_on_a_connection_goes_with_it_unless_durable() {
     let reason = CancelReason::SessionExpired;
     let settled = question.outcome().await.unwrap();
     assert_eq!(settled.outcome(), Some(Outcome::Cancelled(reason)));
-}
-
-#[tokio::test]
-async fn what_is_created_after_its_connection_has_ended_goes_too() {
-    let world = World::with(FaultyStore::new(MemoryStore::new()).slow(), unlimited()).await;
-    let connection = world.asker.connect();
-    let mut asking = Box::pin(connection.ask(Ask::form(form())));
-    // The store has not replied yet.
-    assert!(asking.as_mut().now_or_never().is_none());
-    drop(asking);
-    drop(connection);
-    world.engine.catch_up().await.unwrap();
-    world.pass(1).await;
-    assert_eq!(world.engine.live(), 0);
-    let all = world.asker.list(StatusFilter::All, 200, None).await;
-    let all = all.unwrap().elicitations;
-    let outcomes: Vec<_> = all.iter().map(Snapshot::outcome).collect();
-    let reason = CancelReason::ClientDisconnected;
-    assert_eq!(outcomes, [Some(Outcome::Cancelled(reason))]);
 }
 
 #[tokio::test]
